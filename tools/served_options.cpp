@@ -23,7 +23,7 @@ std::int64_t number_of(const std::string& given) {
 
 ServedOptions add_served(CLI::App& command, ServedModel& served) {
   CLI::Option* ranks = limit(
-      command.add_option("--tp", served.tensor_parallel, "with --model: so many ranks share its heads (default: 1)"),
+      command.add_option("--tp", served.tensor_parallel, "with --model: how many ranks share its heads (default: 1)"),
       "RANKS", [](const std::string& given) {
         const std::int64_t number = number_of(given);
         return number >= 1 && number <= 1024 ? std::string()

@@ -167,7 +167,7 @@ constexpr std::array<LdsAccess, 9> cdna4_lds = {{
 }};
 
 constexpr std::string_view microbenchmark = "microbenchmark of one wave, MI300X (pyhip)";
-constexpr std::string_view llvm_hazards = "LLVM, GCNHazardRecognizer: passes and so many wait states";
+constexpr std::string_view llvm_hazards = "LLVM, GCNHazardRecognizer: passes and this many wait states";
 constexpr std::string_view isa = "CDNA3 instruction set architecture";
 constexpr std::string_view cdna3_paper = "CDNA3 white paper";
 constexpr std::string_view latency_kit = "pointer chase, MI300X";

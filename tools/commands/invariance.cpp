@@ -178,7 +178,7 @@ Result<ExitCode> ask(const Arguments& arguments) {
   for (Outcome& outcome : *outcomes)
     outcome.wanted = std::max<std::uint64_t>(*parse_count(arguments.pairs) / outcome.dimension.one_in, 1);
   const std::uint64_t seed = *parse_count(arguments.seed);
-  // A dimension that finds nothing to change in so many batches has nothing here.
+  // A dimension that finds nothing to change in this many batches has nothing here.
   constexpr std::uint64_t batches_without_a_pair = 50;
   const auto asked = [&](const Outcome& outcome) {
     return outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted &&

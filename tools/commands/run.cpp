@@ -249,8 +249,7 @@ void add_run(CLI::App& program, Chosen& chosen, const Family& family) {
   arguments->engine.add_device(*command);
   command->add_flag("--check", arguments->check,
                     "compare with the exact answer, in float64 on the host; exit code 1 beyond the bound");
-  limit_count(command->add_option("--repeat", arguments->repeat, "call so many times more, and compare the bits"),
-              999'999);
+  limit_count(command->add_option("--repeat", arguments->repeat, "call N more times, and compare the bits"), 999'999);
   command->add_flag("--cycles", arguments->cycles,
                     "also predict the cycles of the call, from a sample of its workgroups; simulated devices only");
   command

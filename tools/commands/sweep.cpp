@@ -315,7 +315,7 @@ void add_choice_of_cases(CLI::App& command, Arguments& arguments) {
         return value && *value >= 0;
       },
       "counts of keys, as 1025,");
-  limit(command.add_option("--up-to-keys", arguments.up_to_keys, "only problems of at most so many keys"), "N", count);
+  limit(command.add_option("--up-to-keys", arguments.up_to_keys, "only problems of at most N keys"), "N", count);
   limit(command.add_option("--beyond-keys", arguments.beyond_keys, "only problems of more keys"), "N", count);
   limit(command.add_option("--shard", arguments.shard, "part P of N of the problems, for running parts side by side"),
         "P/N", judged_by(parse_shard, accepted_shards));
@@ -360,7 +360,7 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
       "(default: as $WAVEJIT_SIM_CHECK says)");
   limit(command
             ->add_option("--sample", arguments->sample,
-                         "a problem of up to so many multiplications runs and is compared whole; of a longer one the "
+                         "a problem of up to NUMBER multiplications runs and is compared whole; of a longer one the "
                          "simulated GPU runs chosen workgroups worth that much; all: everything runs whole")
             ->capture_default_str(),
         "NUMBER", judged_by(parse_sample, "numbers above 0, as 2e9, and all"));

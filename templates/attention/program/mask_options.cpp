@@ -44,7 +44,7 @@ void MaskOptions::add_to(CLI::App& command, const std::string& row, MaskKinds ki
              "two numbers from -1 are, as 1023,0");
   if (kinds == MaskKinds::windows) return;
   add_parsed(command, "--local-chunk", local_chunk_, "KEYS",
-             fmt::format("with --causal: a {} sees the keys of its own chunk of so many only", row), parse_chunk,
+             fmt::format("with --causal: a {} sees only keys of its own chunk of KEYS positions", row), parse_chunk,
              "numbers of keys from 1 are");
 }
 

@@ -78,7 +78,7 @@ void ModifierOptions::add_to(CLI::App& command, bool splits) {
     }
   }
   if (!splits) return;
-  add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into so many parts that are computed side by side",
+  add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into N parts that are computed side by side",
              parse_splits, "numbers from 1 are, and auto");
 }
 

@@ -50,7 +50,7 @@ class AttentionVariants final : public Variants {
         {.name = "chunked",
          .title = "Local chunks",
          .meaning =
-             "A causal row sees only the keys of its own chunk of so many positions, as layers of Llama 4 do. Tiles of "
+             "A causal row sees only the keys of its own chunk, 8192 positions here, as layers of Llama 4 do. Tiles of "
              "other chunks are not walked.",
          .descriptor = attention("b1 q4096 k16384 h40/8 d{dim} causal chunked=8192"),
          .instead = {},

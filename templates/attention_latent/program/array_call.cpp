@@ -44,7 +44,7 @@ std::unexpected<Failure> bad_shape(const char* field, const std::string& path, c
   return failed(ExitCode::file, fmt::format("--{} {}: its shape is {}; {} is accepted", field, path, shape, accepted));
 }
 
-// V's columns of keys of so many, and in an error what widths there are.
+// The columns of V for keys of the width of `q`. The error lists the widths that there are.
 Result<std::int64_t> value_dims(const std::string& path, const Shape& q) {
   std::string known;
   for (const auto& [dims, name] : dims_names) {
@@ -80,7 +80,7 @@ class LatentRun : public ArrayCall {
                "finite numbers above 0 are");
     file("--sink", files_.sink, "a logit a head [heads], float32, that takes part in the softmax and has no value",
          false);
-    add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into so many parts that are computed side by side",
+    add_parsed(command, "--splits", splits_, "N|auto", "cut the keys into N parts that are computed side by side",
                parse_splits, "numbers from 1 are, and auto");
     add_choice(command, "--dtype", dtype_, {"fp16", "bf16"}, "the kernel's type; inputs are rounded to it")
         ->capture_default_str();

@@ -49,7 +49,7 @@ void NarrowOptions::add_to(CLI::App& command) {
         ->type_name("FILE.npy");
   command.add_flag("--token-scales", token_scales_, "each head of a token has a scale of its own, which is found");
   tools::add_choice(command, "--row-scales", row_scales_, {"none", "128", "64"},
-                    "rows of latent attention: k is the rope, v the latent, with a scale for each so many dims")
+                    "rows of latent attention: k is the rope, v the latent, with a scale for each 128 or 64 dims")
       ->capture_default_str();
   command
       .add_option("--k-scale-out", written_files_[0], "scales that were found [pages, page size, kv heads], float32")
