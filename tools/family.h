@@ -121,7 +121,7 @@ class Case {
   // Marks the outputs as not written.
   virtual Result<void> erase() = 0;
   virtual Result<std::unique_ptr<Written>> written() const = 0;
-  // "" or what is wrong with which rows were written, by a plan that ran so many workgroups.
+  // "", or what is wrong with the set of rows that a plan of `workgroups` workgroups wrote.
   virtual std::string missing(const Written& written, const Plan& plan, std::uint64_t workgroups) const = 0;
   // "" or what was written outside the outputs.
   virtual Result<std::string> broken_fence() const = 0;

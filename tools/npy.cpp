@@ -180,7 +180,7 @@ Result<NpyHeader> read_npy_header(const std::string& field, const std::string& p
 
 namespace {
 
-// An array of so many dimensions; `accepted` says which, for people.
+// Reads an array of `least` to `most` dimensions; `accepted` says the same to the user.
 Result<Vector> read_few_dimensions(const std::string& field, const std::string& path, int least, int most,
                                    const char* accepted) {
   std::ifstream file;

@@ -30,11 +30,11 @@ class SimulatedGpu {
   wavejit_simgpu_counters counters() const;
   // Faults found since the last call, a line each.
   std::string take_reports() const;
-  // At most so many workgroups of each launch are taken down; 0: none is timed.
+  // Records at most `workgroups` workgroups of each launch. 0: no launch is timed.
   void set_clock(std::uint32_t workgroups) const;
   // What the clock found out since the last call, one JSON object a launch and line.
   std::string take_cycles() const;
-  // Keeps so many cycles of each launch that is timed; 0: none.
+  // Keeps the first `cycles` cycles of each timed launch as a timeline; 0: none.
   void set_timeline(std::uint64_t cycles) const;
   // The timeline of the last launch that was timed, in Chrome's trace format.
   std::string take_timeline() const;

@@ -105,7 +105,7 @@ struct wavejit_simgpu_settings {
   uint64_t seed;            /* of the random schedule and of the noise that registers and LDS start with */
   uint64_t workgroup_first; /* only workgroups first, first + step, … of each launch run (linear index, x fastest); */
   uint64_t workgroup_step;  /*   0 and 1: all */
-  uint64_t workgroup_count; /* at most so many; 0 = no limit */
+  uint64_t workgroup_count; /* at most this many; 0 = no limit */
   uint32_t checks;          /* enum wavejit_simgpu_check, or-ed. A caller whose struct ends before this field leaves */
   int32_t arrival;          /*   it and `arrival` (enum wavejit_simgpu_arrival) as they are */
   /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of

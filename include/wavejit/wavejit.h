@@ -432,7 +432,7 @@ struct wavejit_call_report {
  *
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
  * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split. Beyond
- * 256 MiB sequences go in rounds, so many at a time: those of dense queries, and packed ones of up to 32 rows, each
+ * 256 MiB sequences go in rounds, some at a time: those of dense queries, and packed ones of up to 32 rows, each
  * with the records of the longest. wavejit_attention_forward_workspace says how much is of use. A caller's may be
  * smaller than that: splits = 0 then takes more rounds, and leaves keys whole that fit in none, packed ones that would
  * have gone at once, too; splits > 1 is refused, with both sizes. It is written and read on the stream, from the call
@@ -456,12 +456,11 @@ struct wavejit_attention_forward_arguments {
   int64_t causal_prefix;       /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
   const int32_t* query_starts; /* device memory, [sequences + 1], from 0, ascending; null: dense */
   const int32_t* key_starts;   /* the same for k and v */
-  const int32_t*
-      key_lengths;          /* device memory, [B]: only so many keys of a sequence, from its first, count; null: all */
-  int64_t sequences;        /* B when queries or keys are packed; else 0 or B */
-  int64_t max_query_length; /* of packed queries: the longest sequence, which spans less than 4 GiB; else 0 */
-  int64_t max_key_length;   /* of packed keys, as above, and of keys in pages: the longest sequence; else 0 */
-  struct wavejit_tensor bias; /* data null: none; the same for alibi and sink */
+  const int32_t* key_lengths;  /* device memory, [B]: how many keys of each sequence count, from its first; null: all */
+  int64_t sequences;           /* B when queries or keys are packed; else 0 or B */
+  int64_t max_query_length;    /* of packed queries: the longest sequence, which spans less than 4 GiB; else 0 */
+  int64_t max_key_length;      /* of packed keys, as above, and of keys in pages: the longest sequence; else 0 */
+  struct wavejit_tensor bias;  /* data null: none; the same for alibi and sink */
   struct wavejit_tensor alibi;
   struct wavejit_tensor sink;
   float softcap;          /* up to 32,768; 0: none */
@@ -733,7 +732,7 @@ struct wavejit_attention_latent_arguments {
    * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
    * (−1, too) counts for nothing, wherever it stands. key_indices null: no lists, and the rest is 0. */
   const int32_t* key_indices;     /* device memory, [B · Sq, top_k], of packed queries [rows of q, top_k] */
-  const int32_t* key_counts;      /* device memory, [B · Sq]: so many entries of a list count; null: all */
+  const int32_t* key_counts;      /* device memory, [B · Sq]: how many entries of a list count; null: all */
   int64_t top_k;                  /* 1 … 2^20 */
   int64_t key_indices_row_stride; /* in entries; 0: top_k */
   int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
@@ -800,7 +799,7 @@ struct wavejit_softmax_lse_arguments {
   int32_t window_left;                /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
   int32_t window_right;               /* the same */
   int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* key_lengths;         /* device memory, [B]: only so many keys count, from the first; null: all */
+  const int32_t* key_lengths;         /* device memory, [B]: how many keys count, from the first; null: all */
   uint32_t flags;                     /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
   uint32_t reserved;
 };
@@ -874,7 +873,7 @@ struct wavejit_sparse_indexer_arguments {
   int32_t window_right;       /* the same */
   uint32_t flags;             /* WAVEJIT_CHECK_LENGTHS, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
   int64_t causal_prefix;      /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* key_lengths; /* device memory, [B]: only so many keys count, from the first; null: all */
+  const int32_t* key_lengths; /* device memory, [B]: how many keys count, from the first; null: all */
   const int32_t* key_begins;  /* device memory, [B · Sq]: the row's first key; null: key 0 */
   const int32_t* key_ends;    /* the same, behind its last key; null: the sequence's end */
   const int32_t* block_table; /* as in wavejit_attention_forward, with the four fields that follow; null: dense keys */
@@ -1222,7 +1221,7 @@ struct wavejit_problem {
   int32_t bias_dtype;        /* enum wavejit_dtype, of a bias: that of q, k and v, or WAVEJIT_FP32 */
   int32_t list_rows;         /* lists of key blocks: 64 or 128; 0: none, and the next three say nothing */
   int32_t list_keys;
-  int32_t list_percent; /* of all blocks, so many are in generated lists */
+  int32_t list_percent; /* percent of all blocks that generated lists name */
   int32_t lists_alike;  /* neighbouring lists share most of their blocks */
   int32_t cache_dtype;  /* enum wavejit_dtype, of k and v: that of q, or one of 8 bits */
   int32_t cache_scales; /* enum wavejit_extent, of k_scale and v_scale; 0: none */

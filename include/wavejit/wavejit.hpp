@@ -141,7 +141,7 @@ struct CacheAppend : CallOf<wavejit_cache_append_arguments> {};
 //   call.o = wavejit::dense(o, WAVEJIT_BF16, 1, tokens, 64, 128);
 //   engine.attention_merge(call);
 struct AttentionMerge : CallOf<wavejit_attention_merge_arguments> {
-  // `count` parts, each so many elements behind the one before.
+  // A stack of `count` parts: each lies `o_stride` and `lse_stride` elements after the one before.
   void add(const wavejit_tensor& o_of_part, const wavejit_tensor& lse_of_part, std::int64_t count = 1,
            std::int64_t o_stride = 0, std::int64_t lse_stride = 0) {
     if (part_count == WAVEJIT_MAX_ATTENTION_PARTS)

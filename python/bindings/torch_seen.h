@@ -152,8 +152,8 @@ class TorchCalls {
     seen_.insert_or_assign(key_.bytes(), std::move(made));
   }
 
-  // What a call of shapes that were seen writes, between so many None; nothing: they were not, or PyTorch has no
-  // memory.
+  // The outputs of a call whose shapes were seen, after `in_front` and before `behind` None. Nothing: the shapes were
+  // not seen, or PyTorch has no memory.
   nb::object run(std::uintptr_t stream, int variant, std::span<PyObject* const> tensors, PyObject* words,
                  std::size_t in_front = 0, std::size_t behind = 0) {
     if (!find_addresses(variant, tensors, words)) return {};

@@ -88,7 +88,7 @@ class TorchMemory {
 class LikeTensor {
  public:
   LikeTensor(const TorchTensors& torch, PyObject* tensor);
-  // So many numbers side by side, of the tensor's type, on its device.
+  // A tensor of `count` contiguous numbers, of the type and on the device of `tensor`.
   LikeTensor(const TorchTensors& torch, PyObject* tensor, std::int64_t count);
 
   // Empty where PyTorch has no memory.

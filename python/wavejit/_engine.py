@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FAMILIES: dict[str, type[Call]] = {"attention_forward": AttentionForwardCall, "attention_backward": AttentionBackwardCall, "softmax_lse": SoftmaxLseCall,
                                   "sparse_indexer": SparseIndexerCall, "attention_latent": AttentionLatentCall, "cache_append": CacheAppendCall,
                                   "attention_merge": AttentionMergeCall}
-# Calls over borrowed memory whose end nobody has waited for; at so many the device is waited for.
+# Calls over borrowed memory that nobody has waited for. When there are this many, the device is waited for.
 KEPT_CALLS = 256
 
 
@@ -283,8 +283,8 @@ class Engine:
             1 / sqrt(D) by default.
         causal, window, causal_prefix, local_chunk, causal_flags
             Row i stands at key i + Sk − Sq, its diagonal. `causal`: it sees keys up to there. `window` (left, right): from
-            so many before to so many behind, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
-            `local_chunk`, beside causal: only those keys of the diagonal's own chunk of so many positions (Llama 4).
+            left keys before it to right keys behind it, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
+            `local_chunk`, beside causal: only those keys of the diagonal's own chunk of this many positions (Llama 4).
             `causal_flags` [B], bool or bytes: sequences whose flag is 0 see all their keys, as if causal were False.
         mask [B or 1, Hq or 1, Sq, Sk], bool, int8 or uint8
             A row sees the keys whose element is not 0, of those that causal and window show; tiles that are hidden whole are not walked.
@@ -301,7 +301,7 @@ class Engine:
             Packed: q [1, total, Hq, D] (k and v alike), sequence b has rows starts[b] … starts[b + 1] − 1. Rows behind the last start are 0 in
             an output that this makes, and −∞ in its lse; in yours they stay as they are. Starts on the device cost an upload of zeros: give out.
         key_lengths [B], first_keys [B]
-            Only so many keys count; key 0 stands at this row (left padding).
+            Of each sequence: how many keys count; the row of its key 0 (left padding).
         block_table [B, columns], table_starts [B + 1]
             k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size]. With
             table_starts the table is one list. Needs key_lengths. Vectorised pages are k [pages, Hkv, D / 8, page size, 8]
@@ -315,7 +315,7 @@ class Engine:
             A `wavejit.BlockLists`: blocks of rows see the blocks of keys that it names.
         indices, counts, slots
             int32 [B, Sq, top_k], or [B, Sq, Hkv, top_k]: each query sees the keys that its list names, as often as they are named. −1
-            and what it does not see count for nothing. counts [B, Sq] (, Hkv): so many entries of a list count. With `slots` an entry is
+            and what it does not see count for nothing. counts [B, Sq] (, Hkv): how many entries of a list count. With `slots` an entry is
             page · page size + key of k and v [pages, page size, Hkv, D], else a key's number in its sequence.
         second_k, second_v, second_indices, second_counts
             Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
@@ -420,7 +420,7 @@ class Engine:
         cache_dtype
             "e4m3": 8-bit integers of k are the bits of e4m3; and so on.
         k_scale
-            Of k of 8 bits: a number, or fp32 of one element or [B] as [B, 1] on the device. Keys and values count so many times what
+            Of k of 8 bits: a number, or fp32 of one element or [B] as [B, 1] on the device. Keys and values count this many times what
             their bits say.
         row_scales
             Of rows with scales of their own, FlashMLA's: "in_rows" of 656 bytes, where it may be left out; "behind_rows" of 584, DeepSeek

@@ -13,19 +13,19 @@ from ._arrays import DeviceArray, dense_strides
 from ._dtypes import DType
 from ._engine import Engine
 
-# Up to so many rows keys may be split (docs/split-keys.md). Masks of bools that all heads share are, too; walks of others are not: a bias
-# serves those.
+# The most rows of a call whose keys may be split (docs/split-keys.md). Masks of bools that all heads share are split, too; walks of other
+# masks are not: those are served as a bias.
 MOST_ROWS_OF_SPLIT = 32
 # The most scores of one head, and the most heads of all batches, that kernels of masks count.
 MOST_SCORES, MOST_HEADS = 1 << 33, 0xFFFF
-# A bias of numbers may be a mask. One that all heads share nearly always is, and from so many numbers on looking at them costs little
-# beside what they take anyway.
+# A bias of numbers may be a mask. One that all heads share nearly always is, and with this many numbers it costs little, beside the call
+# itself, to look at them.
 LEAST_SCORES_OF_NUMBERS = 1 << 22  # of a head
 _KEY = "masks by tile"  # of an answer, among what an engine has checked
 
 
 def fit(batch: int, heads: int, rows: int, keys: int, heads_of_mask: int) -> bool:
-    """Whether a mask of bools of so many rows and keys goes by tile, which has so many heads of its own."""
+    """Whether a mask of bools of `rows` rows and `keys` keys is walked by tile, if `heads_of_mask` heads have masks of their own."""
     return (heads_of_mask == 1 or MOST_ROWS_OF_SPLIT < rows) and rows * keys < MOST_SCORES and batch * heads <= MOST_HEADS
 
 

@@ -158,10 +158,10 @@ def sweep(descriptors: Iterable[str] | str | None = None, *, device: str | None 
     check
         Simulated devices only: under every check, with results as late as they may arrive. A finding is a failure.
     filter, up_to_keys, beyond_keys, shard
-        Only problems whose descriptor the regular expression finds; of at most, or more than, so many keys; part P of N,
+        Only problems whose descriptor the regular expression finds; of at most, or more than, this many keys; part P of N,
         (1, 12).
     sample
-        Problems of up to so many multiplications (2e9) run whole, of longer ones chosen workgroups; "all": everything.
+        Problems of up to this many multiplications (2e9) run whole, of longer ones chosen workgroups; "all": everything.
     memory_budget
         Bytes, or "12G": problems that take more device memory are set aside. Half of the host's memory by default.
     csv

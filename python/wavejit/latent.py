@@ -80,7 +80,7 @@ def flash_mla_with_kvcache(engine: Engine, q: Any, k_cache: Any, block_table: An
     `cache_dtype`.
 
     `indices` int32 [B, Sq, topk] are slots of the cache, page · page size + key: −1 and what is outside are hidden, and
-    `block_table` and `cache_seqlens` are not looked at. `topk_length` int32 [B]: so many entries of a sequence's lists count.
+    `block_table` and `cache_seqlens` are not looked at. `topk_length` int32 [B]: how many entries of a sequence's lists count.
     `extra_indices_in_kvcache` [B, Sq, extra topk] are a second list, slots of `extra_k_cache`, whose pages are as large as those of
     `k_cache`; `extra_topk_length` int32 [B].
     """
@@ -172,7 +172,7 @@ def check_aiter_words(kv_buffer: Any, page_size: int, nhead_kv: int, sm_scale: f
 
 
 def aiter_lengths(page_size: int, entries: int, starts: list[int], lasts: list[int] | None, max_key_length: int | None) -> list[int]:
-    """How many keys each sequence has, from where its pages begin in `kv_indices`, which has so many `entries`, and how many keys its last page has."""
+    """How many keys each sequence has, from where its pages begin in `kv_indices`, which has this many `entries`, and how many keys its last page has."""
     sequences = len(starts) - 1
     if lasts is None and page_size != 1:
         raise InvalidArgument(f"kv_last_page_lens: None beside page_size = {page_size}; accepted: the keys of each sequence's last page")

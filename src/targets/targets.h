@@ -73,7 +73,7 @@ struct Target {
   int lds_bytes_per_workgroup = 0;  // the most that one workgroup may have
   int vgprs_per_simd_lane = 512;    // unified file: architectural + accumulation registers
   int vgprs_per_wave = 512;         // the most that one wave may have of them
-  int vgprs_handed_out = 8;         // a wave has a multiple of so many
+  int vgprs_handed_out = 8;         // registers are allocated to a wave in multiples of this many
   int simds_per_compute_unit = 4;
   int waves_per_simd = 8;
   // Whether the compute units are in pairs that share their LDS, so that a workgroup's waves go to the SIMDs of both.

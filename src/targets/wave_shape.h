@@ -33,8 +33,8 @@ struct WaveShape {
   constexpr bool operator==(const WaveShape&) const = default;
 };
 
-// A transpose read (ds_read_b64_tr_b16) works on so many lanes by themselves: they take four rows of as many elements,
-// and each lane gets one of the columns.
+// The lanes that a transpose read (ds_read_b64_tr_b16) works on together: they take four rows of as many elements, and
+// each lane gets one of the columns.
 inline constexpr int transpose_lanes = 16;
 
 // Every operand fragment is 16 bytes a lane, which is what LDS gives in one read.

@@ -17,7 +17,7 @@ constexpr std::uint64_t lanes(int first, int count) {
   return ones << first;
 }
 
-// Lanes one after the other, so many at a time.
+// The lanes of a wave in order, wave / count at a time.
 template <std::size_t wave, std::size_t count>
 constexpr std::array<std::uint64_t, count> in_sequence() {
   std::array<std::uint64_t, count> phases{};

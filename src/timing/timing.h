@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What instructions cost, how LDS accesses meet its banks and how far memory is: facts per target, and nothing but
-// facts. Every constant that the clock of the simulated GPU (src/simgpu/checkers/clock) counts with stands here, with its
-// source and with how far it can be trusted; docs/timing-model.md prints them all.
+// facts. Every constant that the clock of the simulated GPU (src/simgpu/checkers/clock) counts with stands here, with
+// its source and with how far it can be trusted; docs/timing-model.md prints them all.
 //
 // The model that the figures belong to: every SIMD has one issue port for vector instructions and one matrix pipe. A
 // matrix instruction holds the port while it reads its operands and the pipe for passes × 4; everything else that a
@@ -61,7 +61,7 @@ struct WaveRules {
   Figure memory_issue;       // of a vector memory instruction
   Figure vector_to_memory;   // from a vector instruction (no matrix one) to the wave's next LDS or memory instruction
   Figure pass;               // cycles of one pass of the matrix pipe
-  Figure result_states;      // a matrix result is readable after its passes and so many more, 4 cycles each
+  Figure result_states;      // a matrix result is readable after its passes and this many more passes, 4 cycles each
   Figure vector_to_scalar;   // from a vector instruction that writes scalars to the wave's next scalar instruction
   Figure taken_branch;       // cycles until a wave that jumped issues again
   Figure passed_scc_branch;  // until a wave that passed a branch on SCC issues again; other branches take one look
@@ -99,7 +99,7 @@ struct OrderedRules {
 
 struct LdsRules {
   Figure latency;  // from the end of an access to its data in registers, unloaded
-  Figure ports;    // SIMDs are served by so many, in equal groups
+  Figure ports;    // this many ports serve the SIMDs, in equal groups
   Figure queue;    // requests that wait at a port; while it is full no wave of its SIMDs issues an LDS instruction
   Figure sets;     // sets of banks that work side by side, each turn in one of them; 0: one set
 };

@@ -24,7 +24,7 @@ class LocalMasks : public ::testing::TestWithParam<std::string> {
                             std::uint64_t seed) {
     return make_case(storage, batch, queries, keys, heads, kv_heads, dim, true, seed);
   }
-  // Packed queries of these lengths over dense keys, so many of which count.
+  // Packed queries of these lengths over dense keys, this many of which count.
   static AttentionCase packed(Storage storage, const Numbers& queries, const Numbers& keys, int dim,
                               std::uint64_t seed) {
     AttentionCase which = make(storage, static_cast<int>(keys.size()), 1, std::ranges::max(keys), 4, 2, dim, seed);

@@ -30,7 +30,7 @@ struct Heads {
 
 class MixedBatches : public ::testing::TestWithParam<std::string> {
  protected:
-  // Packed queries of these lengths over dense keys, so many of which count.
+  // Packed queries of these lengths over dense keys, this many of which count.
   static AttentionCase make(Storage storage, const Numbers& queries, const Numbers& keys, Heads heads, Dims dims,
                             bool causal, std::uint64_t seed) {
     AttentionCase which = make_case(storage, static_cast<int>(keys.size()), 1, std::ranges::max(keys), heads.query,

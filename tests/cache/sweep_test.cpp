@@ -38,7 +38,7 @@ class SweepTest : public ::testing::Test {
             .minimum_age_nanoseconds = minimum_age};
   }
   static Key nth(int i) { return sample_key(" number " + std::to_string(i)); }
-  // An entry of about 1 KB, published and last read so many seconds before now.
+  // An entry of about 1 KB, published and last read this many seconds before now.
   void put(int i, std::int64_t published_ago, std::int64_t used_ago) {
     ASSERT_TRUE(open_cache(root_).publish(nth(i), {.kernels = sample_kernels(), .code_object = code_}).published);
     set_times(path_of(root_, nth(i)), published_ago, used_ago);

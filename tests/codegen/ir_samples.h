@@ -19,7 +19,7 @@ std::string scaled_convert();
 std::string static_lds(int bytes);
 // 256 threads that keep `values` <4 x float> alive over a barrier.
 std::string register_pressure(int values);
-// An array of 256 bytes in scratch, indexed at run time, in a kernel that declares so many; 0: none.
+// An array of 256 bytes in scratch, indexed at run time, in a kernel that declares this many; 0: none.
 std::string scratch_array(int declared = 0);
 // A loop whose LDS reads stand before a barrier, all uses behind a branch: what machine sinking moves. `dma_after`
 // issues one LDS DMA after the reads.

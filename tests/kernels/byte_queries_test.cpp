@@ -154,7 +154,7 @@ TEST(ByteQueries, SteepAndFlatRowsMatchFloat64) {
     expect_same(run_bytes(each, WAVEJIT_SIMGPU_REVERSE, 2, true), wanted);
 }
 
-// Scores that grow by so many powers of two a tile that O leaves its units once, or with each tile, beside rows that
+// Scores that grow by this many powers of two a tile that O leaves its units once, or with each tile, beside rows that
 // stay; and a maximum that falls from the first tile on. Against float64: factors are powers of two.
 TEST(ByteQueries, UnitsThatAreLeftMatchFloat64) {
   for (const double step : {30.0, 70.0, -30.0}) {

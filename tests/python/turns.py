@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Unit tests by turns: `./dev test` runs one of so many parts of what some files hold, another one each commit.
+"""Unit tests by turns: `./dev test` runs one of this many parts of what some files hold, another one each commit.
 
     python3 -m turns <parts> <module>…
 

@@ -17,7 +17,7 @@ struct FakeCodegen {
   std::atomic<std::uint64_t> services{0};
   std::atomic<int> delay_ms{0};
   std::atomic<int> begun{0};
-  std::atomic<int> together{0};         // each compile waits until so many have begun (20 s at most)
+  std::atomic<int> together{0};         // each compile waits until this many have begun (20 s at most)
   std::atomic<int> met{0};              // how many saw that
   std::function<bool()> awaits;         // when set: each compile waits until it answers true (20 s at most)
   std::atomic<std::int32_t> status{0};  // enum wavejit_codegen_status

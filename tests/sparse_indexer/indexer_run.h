@@ -38,7 +38,7 @@ struct IndexerCase {
   std::vector<std::int32_t> key_ends = {};
   bool wants_scores = true;  // of a call with queries
   bool wants_values = true;
-  std::int64_t workspace_rows = 0;  // the caller's, of so many rows of scores; 0: the engine's
+  std::int64_t workspace_rows = 0;  // the caller's, of this many rows of scores; 0: the engine's
   std::int64_t gap = 8;             // elements between keys, heads and rows of queries; rows of the list
 
   std::size_t element_bytes() const { return bytes != nullptr ? 1 : 2; }  // of queries and keys

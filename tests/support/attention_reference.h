@@ -31,7 +31,7 @@ struct AttentionInputs {
   bool window = false;
   int window_left = -1;
   int window_right = -1;
-  int local_chunk = 0;                          // with causal: keys of the row's own chunk of so many positions
+  int local_chunk = 0;                          // with causal: keys of the row's own chunk of this many positions
   std::vector<std::uint8_t> causal_flags = {};  // [batch], or empty: sequences whose flag is 0 are not causal
   std::optional<int> prefix = {};  // the key at which row 0 stands; none: the last row stands at the last key
 

@@ -75,14 +75,15 @@ struct AttentionCase {
   std::optional<std::vector<std::int32_t>> told_key_lengths = {};  // NOLINT(readability-redundant-member-init)
   std::optional<std::vector<std::int32_t>> told_first_keys = {};   // NOLINT(readability-redundant-member-init)
   int splits = 0;
-  // Left padding: so many rows (slots in pages) of NaN before the keys of each sequence. Dense keys have key lengths
+  // Left padding: this many rows (slots in pages) of NaN before the keys of each sequence. Dense keys have key lengths
   // then, which the device gets only if they do not end with the tensor.
   std::vector<std::int32_t> first_keys = {};  // NOLINT(readability-redundant-member-init)
   // Keys stand in pages; the inputs have key lengths then.
   std::optional<Pages> pages = {};  // NOLINT(readability-redundant-member-init)
   // For calls that split keys: partial results in memory of the engine's, not in fenced memory of ours that holds NaN.
   bool engine_workspace = false;
-  // Fenced memory also for a call that leaves splits to the engine; it says so many bytes fewer than were asked for.
+  // Fenced memory also for a call that leaves splits to the engine. `withheld_workspace`: how many bytes fewer than the
+  // engine asked for the call gives it.
   bool own_workspace = false;
   std::size_t withheld_workspace = 0;
   // For keys in pages: what the call says of the longest sequence. 0: what it has.

@@ -27,7 +27,7 @@ struct BlockLists {
   static bool names(const std::vector<std::int32_t>& list, int block) { return std::ranges::contains(list, block); }
 };
 
-// Each block is in a list with this probability; of those that are, so many are whole.
+// Each block is in a list with probability `density`; of these blocks a share of `whole` is marked as whole.
 inline BlockLists random_lists(int rows, int keys, int batches, int heads, int query_length, int key_length,
                                double density, double whole, std::uint64_t seed) {
   BlockLists lists{.rows = rows,

@@ -32,7 +32,7 @@ struct Pages {
   // What the device gets in place of the live entries: for tables that lie.
   std::optional<std::int32_t> every_entry = {};  // NOLINT(readability-redundant-member-init)
   std::int32_t layout = WAVEJIT_PAGES_OF_ROWS;
-  // So many pages in front of each sequence have been given away: their entries name a page that is no sequence's.
+  // The pages that have been freed in front of each sequence; their entries name a page that is no sequence's.
   std::vector<std::int32_t> freed = {};  // NOLINT(readability-redundant-member-init)
   // What stands in slots without a key: bits of 16, or a byte of a cache's. None: NaN.
   std::optional<std::uint16_t> garbage = {};  // NOLINT(readability-redundant-member-init)
@@ -224,7 +224,7 @@ class PagedCache {
     }
   }
 
-  // So many bytes behind the first of each page.
+  // Scales that lie `at` bytes behind the beginning of each page.
   wavejit_tensor scales_behind(const wavejit_tensor& of, std::size_t at, const std::vector<float>& scales) const {
     wavejit_tensor made =
         wavejit_dense_tensor(static_cast<char*>(of.data) + at, WAVEJIT_FP32, total_, pages_.size, inputs_.kv_heads, 1);

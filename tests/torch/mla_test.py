@@ -72,7 +72,7 @@ class FlashMla(Case):
 
     def test_lists_of_slots(self):
         pages, table, *_ = self.paged(64)
-        # All keys of a sequence as slots, in no order, with holes; of each sequence so many entries count.
+        # All keys of a sequence as slots, in no order, with holes; of each sequence this many entries count.
         slots = numpy.full((len(self.lengths), 2, 128), -1, numpy.int32)
         for b, length in enumerate(self.lengths):
             keys = numpy.random.default_rng(b).permutation(length)

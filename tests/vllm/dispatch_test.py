@@ -51,7 +51,7 @@ def int64(numbers):
 
 
 class Batch:
-    """Sequences of so many rows and keys in shuffled pages of one cache, on the host and on the device."""
+    """Sequences of this many rows and keys in shuffled pages of one cache, on the host and on the device."""
 
     def __init__(self, rows, keys, room=0):
         self.starts, self.lengths = int32([0, *numpy.cumsum(rows)]), int32(keys)

@@ -39,7 +39,7 @@ def layer(ranks, kv_heads=1, dtype=torch.float16, **words):
 
 
 class Batch:
-    """Sequences of so many rows and keys. A key is a row: K's columns, then V's."""
+    """Sequences of this many rows and keys. A key is a row: K's columns, then V's."""
 
     def __init__(self, rows, keys):
         self.starts, self.lengths = numpy.array([0, *numpy.cumsum(rows)], numpy.int32), numpy.array(keys, numpy.int32)

@@ -29,7 +29,7 @@ def layer(**words):
 
 
 class Batch:
-    """Sequences of so many rows and keys in shuffled pages of one cache, on the host and on the device."""
+    """Sequences of this many rows and keys in shuffled pages of one cache, on the host and on the device."""
 
     def __init__(self, rows, keys):
         self.starts, self.lengths = int32([0, *numpy.cumsum(rows)]), int32(keys)

@@ -26,7 +26,7 @@ struct InvarianceDimension {
   std::string not_yet = {};
   // It must differ, and shows that differences are seen. It runs when it is named, and at no other time.
   bool control = false;
-  // One of so many pairs that are asked for is run, where a pair takes seconds.
+  // Only one of this many requested pairs is run, where a pair takes seconds.
   std::uint64_t one_in = 1;
   // On a target that refuses its calls it is left out, unless it is named.
   bool of_some_targets = false;

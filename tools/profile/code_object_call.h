@@ -16,7 +16,7 @@ namespace wavejit::tools {
 
 // One argument of a kernel.
 struct KernelArgument {
-  std::uint64_t buffer_bytes = 0;  // a pointer to so many zero bytes; 0: `bits`
+  std::uint64_t buffer_bytes = 0;  // a pointer to this many zero bytes; 0: `bits`
   std::uint64_t bits = 0;
   std::size_t bytes = 8;  // of the argument itself
 };

@@ -26,7 +26,7 @@ CACHES = (jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.float8_e4m3fnuz, jnp.float8_e5
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v: those that have gradients
 WITHOUT_GRADIENT = {"alibi": "slopes are constants of a model", "k_scale": "scales of a cache have no gradient", "v_scale": "scales of a cache have no gradient"}
 INSTEAD = "jax.lax.stop_gradient of it"
-PADDED_KEYS = 8  # rows of a bias begin at multiples of so many elements
+PADDED_KEYS = 8  # rows of a bias begin at multiples of this many elements
 MOST_KEYS = (1 << 31) - 1  # of a side of a window
 FEWEST_DIMS, MOST_DIMS = 8, 256  # of a head, in multiples of the first
 
@@ -54,7 +54,7 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     query_starts, key_starts [sequences + 1], int32
         Packed: q is [1, rows of all, Hq, D], and sequence b has rows starts[b] … starts[b + 1] - 1. Rows behind the last are 0.
     key_lengths [B], int32
-        So many keys of each sequence count.
+        How many keys of each sequence count.
     block_table [B, columns], int32
         k and v are pages, [pages, page size, Hkv, D]. Beside key_lengths; no gradient.
     max_query_length, max_key_length

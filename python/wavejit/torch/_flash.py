@@ -74,7 +74,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
         k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size].
     seqused_k [B] int32
         Beside block_table: how many keys each sequence has, in place of cu_seqlens_k, which is None then. vLLM's word. Beside
-        cu_seqlens_k: so many of each sequence's keys count, from its first on, and the others are never read. flash-attn 3's.
+        cu_seqlens_k: how many keys of each sequence count, from its first on; the others are never read. flash-attn 3's.
     out [total, Hq, D]
         Written and returned, if it is given; no gradients then.
     num_splits, s_aux [Hq], return_softmax_lse

@@ -36,7 +36,7 @@ def key_list_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, indice
     indices, counts
         int32 [B, Sq, n], or [B, Sq, Hkv, n] with a list for each kv head, as `sparse_indexer` writes them: keys by their number, with
         `slots` by page · page size + key. −1 and what the query does not see count for nothing, and a key counts as often as it is
-        named. counts [B, Sq] (, Hkv): so many entries of a list.
+        named. counts [B, Sq] (, Hkv): how many entries of a list count.
     second_k, second_v, second_indices, second_counts
         Beside `slots`: one more list of each query, over a cache of its own.
     return_lse

@@ -65,7 +65,7 @@ def _check_scale(scale: Any) -> None:
 
 
 def _zeros(like: torch.Tensor, dimension: int, size: int) -> torch.Tensor:
-    """`like` with so many dims of a head: zeros, which all batches, or pages, share."""
+    """`like` with `size` dims of a head: zeros, which all batches, or pages, share."""
     sizes = list(like.shape)
     sizes[dimension] = size
     return like.new_zeros((1, *sizes[1:])).expand(sizes)

@@ -19,7 +19,7 @@ from ._metadata import WavejitMetadataBuilder
 TILE = 64
 
 
-# Behind a token's keys and values: their two scales, in so many bytes that the next token begins at whole 16.
+# The two scales of a token, which lie after its keys and values. They take 16 bytes, so that the next token begins at a multiple of 16.
 SCALE_BYTES = 16
 
 

@@ -25,7 +25,7 @@ def pages(kv_cache: torch.Tensor, head_dim: int, value_dim: int, cache: str) -> 
 
 
 def token_scales(kv_cache: torch.Tensor, dims: int) -> Scales:
-    """The scales of K and of V, [pages, keys, heads]: they stand behind so many bytes of each token of a head."""
+    """The scales of K and of V, [pages, keys, heads]: they lie behind the first `dims` bytes of each token of a head."""
     turned = kv_cache.view(torch.float32).transpose(1, 2)
     return turned.select(-1, dims // 4), turned.select(-1, dims // 4 + 1)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Rows are heads times queries. Kernels are of so many rows a workgroup (docs/latent-attention.md), so a line on either side of each.
+# Rows are heads times queries. The kernels have one of these numbers of rows a workgroup (docs/latent-attention.md), so there is a line
+# below and above each.
 ROWS_OF_KERNELS = (32, 64, 128)
 
 
@@ -14,7 +15,7 @@ class LatentKind(NamedTuple):
     dtype: str  # of queries and output
     heads: int
     width: int  # columns of a row of the cache
-    value_dim: int  # so many of them are the value
+    value_dim: int  # how many of these columns are the value
     cache: str  # the format of a cache of 8 bits; "": the queries' type
     rows: bool = False  # of 656 bytes, which have scales of their own and a rope in bf16
     top_k: int = 0  # entries of the list of keys that each row has; 0: rows see all keys
@@ -26,7 +27,7 @@ def dims_of(kind: LatentKind) -> str:
 
 
 def line(kind: LatentKind, sequences: int, queries: int, keys: int, page: int) -> str:
-    """One line stands for all calls of its kind: of so many rows, with keys cut into runs or not."""
+    """One line stands for all calls of its kind: `sequences` sequences of `queries` queries, with keys cut into runs or not."""
     words = ["attention_latent", kind.dtype, f"b{sequences}", f"q{queries}", f"k{keys}", f"h{kind.heads}", dims_of(kind)]
     if queries > 1:
         words.append("causal")

@@ -13,7 +13,7 @@ class Kind(NamedTuple):
     kv_heads: int
     head_dim: int
     value_dim: int
-    window_left: int | None  # so many keys before a row's own are seen, and behind it where rows are not causal; None: all
+    window_left: int | None  # the keys that a row sees before its own, and behind it if not causal; None: all
     softcap: float
     sinks: bool
     alibi: bool
@@ -30,7 +30,7 @@ def append_line(kind: Kind, page: int) -> str:
 
 
 def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bool = True) -> str:
-    """One line stands for every mix of prompts, chunks and decode of so many sequences, rows of a sequence and keys."""
+    """One line stands for every mix of prompts, chunks and decode of up to `sequences` sequences, `rows` rows of a sequence and `keys` keys."""
     # A line has two sequences and more, since only such a line stands for mixes.
     queries = "q1" if kind.lse else f"q1..{rows}"  # each row is a sequence, where ranks share keys
     most = max(sequences, rows) if kind.lse else sequences

@@ -13,16 +13,16 @@
 
 namespace wavejit::language {
 
-// Operations in the order in which they will be written; each is one machine instruction or a few, and takes so many
-// slots.
+// Operations in the order in which they will be written. Each is one machine instruction or a few, and takes a given
+// number of slots.
 class Strand {
  public:
   using Operation = std::function<void()>;
   void add(Operation operation, int slots = 1) { operations_.emplace_back(std::move(operation), slots); }
   bool empty() const { return operations_.empty(); }
   int size() const { return static_cast<int>(operations_.size()); }
-  // Writes operations of so many slots, or as many as there are. Slots that an operation was too long for are kept for
-  // the next time; those that none was there for come back.
+  // Writes the operations of the next `slots` slots, or as many as there are. If an operation does not fit, its slots
+  // are kept for the next call; slots without an operation are returned.
   int write(int slots) {
     slots_ += slots;
     while (slots_ > 0 && !operations_.empty() && operations_.front().second <= slots_) {

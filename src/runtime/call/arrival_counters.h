@@ -33,7 +33,7 @@ class ArrivalCounters {
 
   // `count` zeros in device memory, for work that comes behind this on the stream. They go with this object.
   Result<void*> make(std::uint32_t count, hip_abi::hipStream_t stream);
-  // Zeros from the reserve, for a call that is being captured; null: it has not got so many.
+  // `count` zeros of the reserve, for a call that is being captured; null: the reserve has fewer.
   void* captured(std::uint32_t count);
   // Not while a stream is being captured. What cannot be had is not there.
   bool is_low() const { return low_.load(std::memory_order_relaxed); }

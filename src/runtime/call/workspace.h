@@ -89,7 +89,7 @@ class Workspaces {
   };
 
   Slot* add(hip_abi::hipStream_t stream, std::uint64_t thread);
-  // What is missing of so many bytes and counters.
+  // Allocates what the slot lacks of `bytes` and `counters`.
   Result<void> grow(Slot& slot, std::uint64_t bytes, std::uint32_t counters);
   Result<void> grow_memory(Slot& slot, std::uint64_t bytes);
   // The slot is the caller's.

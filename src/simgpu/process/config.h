@@ -43,7 +43,7 @@ struct Settings {
   std::uint64_t workgroup_first = 0;
   std::uint64_t workgroup_step = 1;
   std::uint64_t workgroup_count = 0;  // 0: no limit
-  // A wave that has executed so many instructions is taken for an endless loop. The default is minutes of simulation.
+  // A wave that has executed this many instructions is taken for an endless loop. The default is minutes of simulation.
   std::uint64_t instruction_limit = std::uint64_t{1} << 33;
   std::uint32_t checks = 0;  // of check.h
   Arrival arrival = Arrival::early;
@@ -68,7 +68,7 @@ struct Config {
   std::string device_target;  // empty: no device named by the environment
   int device_count = 0;
   bool device_is_named = false;
-  // So many workgroups of each launch are timed (WAVEJIT_SIM_CYCLES); 0: none.
+  // This many workgroups of each launch are timed (WAVEJIT_SIM_CYCLES); 0: none.
   std::uint32_t clock_sample = 0;
   // A queue that has waited so long, or a workgroup that has run so long, says so once; 0: never.
   std::chrono::milliseconds patience = std::chrono::seconds(10);

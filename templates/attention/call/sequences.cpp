@@ -32,7 +32,7 @@ bool is_array(const std::int32_t* array) {
   return refuse(bad_array("first_keys", call.first_keys));
 }
 
-// The longest sequence of one side, as the call gives it or its tensor of so many rows has it.
+// The longest sequence of queries or of keys, either as the call gives it or as its tensor bounds it.
 struct Longest {
   const char* name;
   std::int64_t given;

@@ -19,7 +19,7 @@ using language::Values;
 constexpr int covering = 3;
 // Exponents that are there before the first exponential: it would wait for its own.
 constexpr int exponents_before = 4;
-// A weight is used no sooner than so many exponentials later.
+// A weight is used only after this many later exponentials.
 constexpr int weights_between = 2;
 
 class TileInOrder {

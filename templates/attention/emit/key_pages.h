@@ -34,7 +34,7 @@
 
 namespace wavejit::attention {
 
-// The granules of so many keys from a page's first one.
+// How many granules `keys` keys take, counted from the first granule of a page.
 language::Value* granules_up_to(language::Kernel& kernel, language::Value* keys);
 
 // A sequence's entries in the block table: where they begin (address), and how many of them are of keys that live.
@@ -55,7 +55,7 @@ class KeyPages {
  public:
   static constexpr int granule_keys = 16;
 
-  // Zeros stand in place of so many bytes of a row that is not there.
+  // A row that does not exist is read as this many bytes of zeros.
   static constexpr int transfer_bytes = 16;
   KeyPages(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors,
            int zero_bytes = transfer_bytes);

@@ -39,7 +39,7 @@ struct KeyTensors {
   language::Value* first_seen = nullptr;
 };
 
-// `rows` rows from `first_row` on, of `row_bytes` each. With `group`, of so many heads from `head` on.
+// `rows` rows from `first_row` on, of `row_bytes` each. With `group`, the rows of `group` heads from `head` on.
 Slice slice_of(language::Kernel& kernel, const TensorFields& fields, language::Value* batch, language::Value* head,
                language::Value* first_row, language::Value* rows, int row_bytes, language::Value* group = nullptr);
 

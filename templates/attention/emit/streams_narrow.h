@@ -35,10 +35,10 @@ class NarrowLines final : public RowLoads {
 
  private:
   void write_unit(int buffer, int load, int half, language::Value* unit);
-  // A load is so many bytes in LDS, where what is widened has twice as many, of one piece of a row.
+  // The bytes that a load takes in LDS: twice as many as in memory if it is widened. They belong to one piece of a row.
   int bytes_of_load() const { return (widens() ? 2 : 1) * width_; }
   int loads_of_piece() const { return LdsPlan::piece_bytes / bytes_of_load(); }
-  // LDS holds so many units of a load.
+  // The units of 16 bytes that a load takes in LDS.
   int units_of_load() const { return bytes_of_load() / unit_bytes; }
 
   LineStream::Place place_;

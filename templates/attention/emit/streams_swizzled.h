@@ -76,7 +76,7 @@ class SwizzledStream : public TileStream {
   language::Value* scaled_unit(language::Value* loaded, int half, language::Value* scale) const;
   // The same of a power of two, E8M0 in the lane's low 8 bits.
   language::Value* raised_unit(language::Value* loaded, int half, language::Value* exponent) const;
-  // A load of a tensor whose dims need not stand side by side is so many, one an element.
+  // How many loads stand for one: if the dims of a tensor need not be contiguous, each element is loaded by itself.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
   language::Values fetch_scattered(language::Value* tile, language::Value* unseen);
   // What is in flight as whole loads.
@@ -140,9 +140,10 @@ class RowLoads : public SwizzledStream {
 
   // The place of load i, counted from the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
-  // Loads are runs of so many units of a row: all of them, or 8 (4) where a row is no power of two.
+  // The 16-byte units of a row, as loads cover it.
   int units() const { return loaded_pitch_ / width_; }
-  // Or as many lanes have one as there are threads for each row.
+  // Neighbouring lanes that load one row: all units of the row, or 8 (4) if their number is no power of two, or the
+  // threads that there are for each row.
   int run() const { return runs_ == Runs::row_a_thread ? threads_ / tile_keys : units() & -units(); }
   int rows_apart() const { return (by_granules_of_waves() ? kernel_.target().wave_size : threads_) / run(); }
   // The row and the unit of the thread's first load.
@@ -224,7 +225,8 @@ class SwizzledTransposed final : public SwizzledStream {
   language::Value* pair_of(const language::Values& loaded, int row, int dim) const;
   language::Value* pair_of_bytes(const language::Values& loaded, int row, int dim) const;
 
-  // A thread turns blocks of 4 rows × this many dims: so many of them along its rows, in each pass.
+  // Each thread transposes blocks of 4 rows × dims_per_thread_ dims: blocks_of_row_ of them along its rows in each
+  // pass.
   int blocks_of_row_;
   int dims_per_thread_;
 };

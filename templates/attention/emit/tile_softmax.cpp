@@ -18,7 +18,7 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// An exponential is used no sooner than so many operations later: its result is not forwarded at once.
+// An exponential is used only after this many later operations, because its result is not forwarded at once.
 constexpr int lag = 2;
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace wavejit::attention {
 
 struct KeyListArguments {
   std::uint64_t indices = 0;      // int32, of each query of all sequences one list, or one for each kv head
-  std::uint64_t counts = 0;       // int32 [queries][lists]: so many entries count; null: all
+  std::uint64_t counts = 0;       // int32 [queries][lists]: how many entries of the list count; null: all
   std::uint64_t row_stride = 0;   // bytes from a query's first list to that of the next
   std::uint64_t head_stride = 0;  // bytes from list to list of a query; 0: all heads have one
   std::uint32_t length = 0;       // entries of a list

@@ -66,7 +66,7 @@ struct LdsPlan {
     return dims <= few ? few : (dims + many - 1) / many * many;
   }
 
-  // Padded: what a row of so many bytes takes. Threads load pieces of 64 bytes.
+  // Padded: the bytes that a row of `bytes` bytes takes. Threads load pieces of 64 bytes.
   static constexpr int padded_row_bytes(int bytes) {
     constexpr int piece = 64;
     constexpr int padding = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Local chunks: positions of a sequence are cut into chunks of so many, and a row sees the keys of its own chunk up to
-// its diagonal. Kernels find the chunk of a position without a division:
+// Local chunks: the positions of a sequence are cut into chunks of `keys`, and a row sees the keys of its own chunk up
+// to its diagonal. Kernels find the chunk of a position without a division:
 //
 //   floor(x / keys) = floor(x · multiplier / 2³²) >> shift     for 0 ≤ x < 2³¹
 //

@@ -92,7 +92,7 @@ struct HeadDims {
   int v = 0;
   bool operator==(const HeadDims&) const = default;
 };
-// Blocks of so many dims that hold all of them: tiles pad the last one, memory does not.
+// How many blocks of `dims_of_block` dims hold all `dims`. Tiles pad the last block, memory does not.
 constexpr int blocks_of_dims(int dims, int dims_of_block) { return (dims + dims_of_block - 1) / dims_of_block; }
 // "128", "192/128"
 inline std::string to_text(const HeadDims& dims) {

@@ -21,7 +21,7 @@ bool is_listed(const Experiment& problem, std::int64_t sequence, std::int64_t he
 std::int64_t listed_keys(const Experiment& problem, std::int64_t sequence, std::int64_t head, std::int64_t row,
                          const VisibleKeys& seen);
 
-// As a call gives them: [batch][query heads][row blocks], and so many entries of room each.
+// Lists as a call gives them: [batch][query heads][row blocks], each with room for `capacity` entries.
 struct ListArrays {
   std::int64_t row_blocks = 0;
   std::int64_t capacity = 0;

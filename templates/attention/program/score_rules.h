@@ -15,7 +15,7 @@ struct ScoreRules {
   std::int64_t position = 0;
   std::int64_t window_left = -1;
   std::int64_t window_right = -1;
-  std::int64_t local_chunk = 0;  // its first key is that of its position's chunk of so many keys; 0: there are none
+  std::int64_t local_chunk = 0;  // keys of a chunk; a row sees no key before the chunk of its position; 0: no chunks
   bool half_scores = false;      // of integers: scale · sum + bias in f32, rounded to fp16 once
   double softcap = 0;            // score ← cap · tanh(score / cap); 0: none
   double slope = 0;              // ALiBi: − slope · |position of the row − key|
@@ -37,7 +37,7 @@ struct CallMask {
   std::int32_t window_right = 0;
   std::int64_t local_chunk = 0;
 };
-// What it makes of the scores of a sequence with so many rows and keys.
+// What the mask makes of the scores of a sequence with `rows` rows and `keys` keys.
 ScoreRules rules_of(const CallMask& mask, std::int64_t rows, std::int64_t keys);
 
 }  // namespace wavejit::attention::program

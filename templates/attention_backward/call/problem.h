@@ -73,7 +73,7 @@ std::uint64_t parts_bytes_of_head(const BackwardProblem& problem);
 inline constexpr std::uintptr_t workspace_alignment = 256;
 
 Runs runs_of(std::int64_t query_length, std::int64_t group);
-// Whether `sequences` times `heads` with so many rows or keys each are many workgroups.
+// Whether `sequences` sequences of `heads` heads and `length` rows (or keys) make many workgroups.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
 bool are_few(std::int64_t sequences, std::int64_t heads, std::int64_t length);
 

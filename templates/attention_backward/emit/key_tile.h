@@ -110,7 +110,7 @@ class KeyTile : protected Weaver {
   int next_buffer() const { return (at_.buffer + 1) % stream_->buffers(); }
   int fetched_buffer() const { return (at_.buffer + (is_taker() ? taker_lead : giver_lead)) % stream_->buffers(); }
   const schedule::Schedule& table() const;
-  // Whether numbers of the row tile to which the step so many ahead belongs are due: with its first part.
+  // Whether the step `ahead` steps later is the first of a row tile, for which the numbers of the tile must be loaded.
   bool are_numbers_due(int ahead) const { return (at_.phase + ahead) % parts_of_tile() == 0; }
   // The wave that weighs has time for them while rows are read, the other one while columns are.
   void add_trailing_columns(language::Strand& strand) {

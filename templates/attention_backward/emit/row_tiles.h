@@ -37,7 +37,7 @@ struct RowTileShape {
   bool by_columns = false;  // asked for, too
   bool by_rows = true;
   int filled_buffers = 2;    // with LDS DMA
-  int waves_of_filling = 1;  // of so many waves one brings it
+  int waves_of_filling = 1;  // of this many waves, one fetches the tile
   int column_images = 1;     // without LDS DMA
 };
 

@@ -70,7 +70,7 @@ const Schedule& key_schedule(int blocks, Order order, Sums sums = Sums::both);
 const Schedule& shared_schedule(Order order, Sums sums);
 const Schedule& query_schedule(int blocks, Order order);
 
-// The order of a target whose tiles have so many buffers.
+// The order of a target whose tiles have `buffers` buffers.
 inline Order order_of(const targets::Target& target, int buffers) {
   if (buffers > 1) return Order::hiding;
   return has_registers_of_accumulation(target) ? Order::rows_first : Order::rows_by_blocks;

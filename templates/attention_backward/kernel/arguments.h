@@ -31,8 +31,8 @@ struct HeadNumbersArgument {
   std::uint64_t head_stride = 0;
 };
 
-// Rows of a bias side by side; what shares it, the dBias kernel adds up: so many batches and heads behind those that a
-// workgroup begins with. A stride of what is shared is 0.
+// Rows of a bias side by side; what shares it, the dBias kernel adds up: this many batches and heads behind those that
+// a workgroup begins with. A stride of what is shared is 0.
 struct BiasGradientArgument {
   std::uint64_t pointer = 0;
   std::uint64_t batch_stride = 0;
@@ -61,7 +61,7 @@ struct Arguments {
   float scale_log2e = 0;                 // may be 0 or negative
   float dq_factor = 0;                   // the scale, with its sign; 1 where a later call goes on with the sums
   float dk_factor = 0;
-  std::uint32_t run_tiles = 1;  // of row tiles: the sums of dK and dV begin anew behind so many
+  std::uint32_t run_tiles = 1;  // row tiles of a run: the sums of dK and dV begin anew after each run
   attention::SequenceArguments sequences;
   attention::ScoreArguments scores;
   std::uint64_t no_lengths = 0;  // null: where keys are asked for that key_lengths does not cut

@@ -10,9 +10,9 @@ namespace wavejit::attention_backward {
 // Rows are walked in tiles from row 0 of their sequence; inside a tile the heads of a group follow one another.
 inline constexpr int tile_rows = 64;
 
-// The sums of dK and dV begin anew behind so many row tiles of one head: rows · heads of the group, so that adding up
-// two runs (reading and writing 16 bytes for each dim of a key) stays below 2 % of what a run multiplies, whatever the
-// group. Derived: 16 · D bytes at 5.5 TB/s against 8 · D · rows · 1/1.3 PFLOP/s is 473 / rows.
+// The sums of dK and dV begin anew after a run of row tiles of one head. A run has this many rows · heads of the group,
+// so that adding up two runs (reading and writing 16 bytes for each dim of a key) stays below 2 % of what a run
+// multiplies, whatever the group. Derived: 16 · D bytes at 5.5 TB/s against 8 · D · rows · 1/1.3 PFLOP/s is 473 / rows.
 inline constexpr std::uint32_t run_row_heads = 32768;
 constexpr std::uint32_t run_tiles_of(std::uint32_t group) {
   return std::max<std::uint32_t>(run_row_heads / (tile_rows * group), 1);

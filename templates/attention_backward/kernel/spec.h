@@ -150,7 +150,7 @@ int rows_at_once(const KernelWords& words, const targets::Target& target);
 int keys_at_once(const KernelWords& words, const targets::Target& target);
 // Half of a row tile, too, where waves share keys and rows have an image beside that of columns.
 int rows_of_step(const KeyKernel& spec, const targets::Target& target);
-// Bytes of LDS that the dK/dV kernel takes with so many rows at once.
+// Bytes of LDS that the dK/dV kernel takes with `rows` rows in LDS at once.
 int row_stream_bytes(const KernelWords& words, const targets::Target& target, int rows);
 // Which sums of the dK/dV kernel a walk over the rows makes: those of both, or first those of dV and then, in another
 // walk that computes scores once more, those of dK.

@@ -22,7 +22,7 @@ inline constexpr std::array<int, 3> tile_sizes = {rows_of_workgroup / sharing_wa
 enum class Grid : std::uint8_t { few, some, many };
 inline constexpr families::Names<Grid, 3> grids = {{{Grid::few, "few"}, {Grid::some, "some"}, {Grid::many, "many"}}};
 
-// Whether a target has a dK/dV kernel of so many keys at all: in bf16, of 128 dims, without modifiers.
+// Whether a target has a dK/dV kernel whose workgroups have `tile` keys: in bf16, of 128 dims, without modifiers.
 bool has_tile(const targets::Target& target, int tile);
 // What `wavejit tune` found (kernel/tuned_defaults.inc, docs/tune.md), where the target has it; kernels that have no
 // room for it take fewer blocks.

@@ -26,8 +26,8 @@ struct Batch {
   std::string descriptor(const Sequence& of) const;  // alone
 };
 tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request);
-// The same of so many heads that rows are several runs: a run has 32,768 rows of heads (kernel/canon.h), so a sequence
-// takes seconds.
+// The same of this many heads that rows are several runs: a run has 32,768 rows of heads (kernel/canon.h), so a
+// sequence takes seconds.
 tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request);
 
 RowsOf whole(const Batch& batch, std::size_t sequence);

@@ -20,7 +20,7 @@ Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call, Att
 // The same of WAVEJIT_BIAS_BY_TILE. Of few rows, whose keys are split instead, the shape's word goes.
 Result<void> take_bias_by_tile(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 
-// Lists of blocks of 64 rows by a tile of keys, for so many batches and heads.
+// Lists of blocks of 64 rows by a tile of keys, for `batches` batches and `heads` heads.
 BlockLists lists_of_mask(const AttentionProblem& problem, std::int64_t batches, std::int64_t heads);
 
 // "none: …" for explain.

@@ -31,7 +31,7 @@ RowPlan rows_of_lists(const BlockLists& lists, std::uint64_t query_length);
 // Room for the walks of any kernel that the problem may have. Nothing if they have more entries than kernels count.
 std::optional<std::uint64_t> walk_bytes(const AttentionProblem& problem);
 
-// The walks of one kernel, in `memory` of so many bytes.
+// The walks of one kernel, in `memory`.
 struct WalkPlan {
   attention_block_lists::Arguments make;
   ListArguments walk;

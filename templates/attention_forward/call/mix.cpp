@@ -6,8 +6,8 @@
 namespace wavejit::attention_forward {
 namespace {
 
-// A guess: beside each long sequence so many short ones are worth two launches more. Prompts and sequences of a
-// training batch, which differ by less, have one kernel.
+// A guess: two more launches pay off if there are at least this many short sequences for each long one. Prompts and
+// sequences of a training batch differ by less, so they have one kernel.
 constexpr std::uint64_t others_of_a_long_one = 4;
 
 std::uint32_t packed_group(const AttentionProblem& problem) { return problem.close_heads ? problem.group() : 1; }

@@ -71,7 +71,7 @@ struct AttentionProblem {
   std::uint32_t top_k = 0;
   std::uint32_t key_list_heads = 1;
   std::uint32_t slots = 0;
-  std::uint32_t second_top_k = 0;  // of a second list over a cache of so many slots; 0: none
+  std::uint32_t second_top_k = 0;  // entries of a second list, over a cache of second_slots slots; 0: none
   std::uint32_t second_slots = 0;
   bool causal = false;
   BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
@@ -86,7 +86,7 @@ struct AttentionProblem {
 
 using families::max_splits;
 
-// The workspace of a call that brings one: large enough for `bytes`, and nothing that the call of so many sequences
+// Checks a caller's workspace: it must have `bytes` bytes, and must not overlap what the call of `sequences` sequences
 // reads or writes.
 Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint32_t sequences,
                              std::uint64_t bytes);

@@ -34,7 +34,7 @@ bool can_share(const AttentionShape& shape, const targets::Target& target, bool 
 
 namespace {
 
-// With so many keys only a single wave has work.
+// With this many keys or fewer only a single wave would have work.
 constexpr std::uint32_t one_tile = attention::tile_keys;
 
 std::uint64_t workgroups_of_runs(const AttentionProblem& problem, std::uint32_t splits) {

@@ -29,10 +29,10 @@ struct SplitPlan {
   std::uint32_t splits = 1;           // 1: the kernel that does not split, unless there is a second list
   std::uint32_t second_splits = 0;    // of a second list; 0: there is none
   std::uint64_t workspace_bytes = 0;  // of one round; of lists: their walks
-  // 0: all sequences at once. Else so many at a time, one round after the other over the same workspace.
+  // Sequences that run at once; each round reuses the workspace of the one before. 0: all sequences in one round.
   std::uint32_t sequences_a_round = 0;
   Reason reason = Reason::whole;
-  // Not 0: sequences of up to so many query rows have a kernel of their own (mix.h), and only its keys are split.
+  // Not 0: sequences of up to `few_rows` query rows have a kernel of their own (mix.h), and only its keys are split.
   std::uint32_t few_rows = 0;
   bool merged = false;  // in the launch that leaves the parts, by the last workgroup to arrive
 

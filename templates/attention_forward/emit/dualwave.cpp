@@ -423,7 +423,7 @@ class Walker {
   const SecondQuery* second_ = nullptr;  // of paired tiles
   bool scales_begin_ = true;             // those of the first tile come next
   bool fetches_query_ = false;           // behind the next cluster
-  int waits_past_query_ = 0;             // so many waits need not wait for it
+  int waits_past_query_ = 0;             // this many waits leave the fetches of the next Q outstanding
   Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
 };
 

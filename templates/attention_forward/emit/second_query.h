@@ -23,9 +23,10 @@ class SecondQuery {
 
   // Uniform: the tile that walks is the first of two.
   language::Value* follows() const { return follows_; }
-  // Uniform: blocks stand to be fetched while the walk is at `key_tile`, an even number of tiles after the first.
+  // Uniform: whether blocks are still to be fetched while the walk is at `key_tile`, an even number of tiles after the
+  // first.
   language::Value* is_left(language::Value* key_tile) const;
-  // Two blocks, at each such tile where some are left; so many fetches of this wave.
+  // Each such tile fetches two blocks, if some are left: this wave issues this many fetches.
   static constexpr int fetches = 2;
   void fetch(language::Value* key_tile) const;
   // What is not on its way yet when the walk has come to `key_tile`.

@@ -64,9 +64,9 @@ std::string ladder_names(Pipeline pipeline);
 
 // Matrix instructions of one product of a tile, for one wave.
 int matrix_instructions(Pipeline pipeline, int head_dim);
-// The rungs for a product of so many: those of head dim 64 or 128, or for other head dims what 128 dims have, spread
-// over as many as there are. `more`: slots that a softmax has beyond those that the ladder knows, spread over all
-// instructions.
+// The rungs of a product of `instructions` matrix instructions: those of head dim 64 or 128; for other head dims those
+// of 128, spread over their instructions. `more`: slots that a softmax has beyond those that the ladder knows, spread
+// over all instructions.
 std::vector<Rung> rungs_of(const Shadow& shadow, Pipeline pipeline, int instructions, int more = 0);
 // Empty, or why no kernel can be made with it.
 std::string fault_of(const Ladder& ladder);

@@ -11,8 +11,8 @@
 namespace wavejit::attention_forward {
 
 struct RowLimits {
-  // The most rows of a short sequence; a long one has more. Records of a split kernel stand
-  // [batch][query head][so many rows][slot].
+  // The most rows of a short sequence; a long one has more. The records of a split kernel lie [batch][query
+  // head][few_rows][slot].
   std::uint32_t few_rows = 1;
   // Read by kernels of long sequences only, whose workgroup (y, z) has query tile z · tiles_of_z + y of all theirs.
   std::uint32_t sequences = 0;

@@ -151,7 +151,7 @@ struct ChosenWords {
   // A workgroup owns two query tiles, tile n − 1 − y of n and then tile y, so that under a diagonal all workgroups have
   // as many keys. pipeline=dualwave with mask=causal only; shows in no result.
   bool paired_tiles = false;
-  // 0, or so many waves that share a workgroup's rows and each chunk of its keys: scores by tiles, O by dims
+  // If not 0, this many waves share a workgroup's rows and each chunk of its keys: scores by tiles, O by dims
   // (emit/shared_walk.h). pipeline=generic with tile_queries=32 only; shows in no result.
   int chunk_waves = 0;
   Pipeline pipeline = Pipeline::generic;
@@ -202,8 +202,8 @@ constexpr bool merges_in_one_launch(const AskedWords& words) {
          !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
          !words.bool_mask && !words.shares_call() && !crowded;
 }
-// The same in tiles of so many rows. Where two waves have one, local chunks in pages of more than 64 dims take all
-// scalar registers.
+// Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
+// more than 64 dims take all scalar registers.
 constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
   constexpr int rows_of_two_waves = 64;
   const bool crowded =

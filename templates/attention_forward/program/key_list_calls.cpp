@@ -68,7 +68,8 @@ void cut(const Batch& batch, const Part& part, Call& call) {
   call.causal_prefix = static_cast<std::int32_t>(batch.seen_by(sequence, row) - 1);
 }
 
-// What stands in both lists, cut behind so many entries. Slots of the second cache are counted from its end.
+// The entries of two lists that together name what one list names; the first list is cut after `top_k` entries. Slots
+// of the second cache are counted from its end.
 struct TwoLists {
   std::vector<std::int32_t> first, second, first_counts, second_counts;
 };

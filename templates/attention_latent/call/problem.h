@@ -60,7 +60,7 @@ struct LatentProblem {
   bool causal = false;             // whether the diagonal hides keys; kernels of lists have no word for it
   std::uint32_t top_k = 0;         // entries of each query's list; 0: no lists
   std::uint32_t slots = 0;         // of the cache, where lists name slots
-  std::uint32_t second_top_k = 0;  // of a second list over a cache of so many slots; 0: none
+  std::uint32_t second_top_k = 0;  // entries of a second list, over a cache of second_slots slots; 0: none
   std::uint32_t second_slots = 0;
 
   bool operator==(const LatentProblem&) const = default;
@@ -69,8 +69,8 @@ struct LatentProblem {
   std::uint32_t chunk_keys() const { return static_cast<std::uint32_t>(shape.chunk_keys()); }
 };
 
-// How many rows a workgroup has, for sequences of so many rows (a head of a query each); with lists, for a query of so
-// many heads. take_rows and plan_runs (runs.h) have the last word.
+// How many rows a workgroup has, for sequences of `rows` rows (a head of a query each); with lists, for a query of
+// `rows` heads. take_rows and plan_runs (runs.h) have the last word.
 constexpr Rows rows_for(std::uint64_t rows) {
   return rows <= count_of(Rows::r32) ? Rows::r32 : rows <= count_of(Rows::r64) ? Rows::r64 : Rows::r128;
 }

@@ -32,7 +32,8 @@ std::uint64_t keys_of(const LatentProblem& problem) {
   return std::uint64_t{problem.walked_keys()} + problem.second_top_k;
 }
 
-// Tiles of so many rows, of so many sequences. Rows of one list are a workgroup's, or of one sequence.
+// How many workgroups `sequences` sequences have in tiles of `rows` rows. A workgroup has rows of one list, or of one
+// sequence.
 std::uint64_t workgroups_of(const LatentProblem& problem, std::uint64_t sequences, Rows rows) {
   const bool listed = problem.shape.listed;
   const std::uint64_t tiled = listed ? sequences * problem.query_length : sequences;
@@ -119,7 +120,7 @@ std::optional<attention::MergeCosts> costs_of(const LatentProblem& problem, Rows
   return costs;
 }
 
-// The parts of workgroups with 32 rows, of so many queries.
+// The parts that workgroups of 32 rows leave for `queries` queries.
 attention::PartsToMerge parts_of(const LatentProblem& problem, std::uint64_t queries) {
   const std::uint64_t of_tiled =
       problem.shape.listed ? problem.heads : std::uint64_t{problem.query_length} * problem.heads;

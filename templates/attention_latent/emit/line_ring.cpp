@@ -33,9 +33,9 @@ constexpr std::size_t looked_up_at = 2;
 constexpr std::size_t named_at = 3;
 constexpr std::size_t listed_at = 4;
 
-// Late transfers of keys that are looked up: so many of a wave's when the tile before is whole, the others when scores
-// have been multiplied. All of them at once would fill memory's queue, in which waves would stand that have products to
-// do.
+// Keys that are looked up have late transfers: a wave begins this many of them when the tile before is complete in LDS,
+// and the others after the scores have been multiplied. All of them at once would fill memory's queue, and waves that
+// have products to compute would wait in it.
 constexpr std::size_t late_when_whole = 2;
 
 LineStream::Place place_of(const KeyRingPlan& plan, int region, int offset, bool bytes) {

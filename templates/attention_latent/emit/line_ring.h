@@ -69,7 +69,7 @@ class LineRing final : public KeyRing {
   Transfers early(language::Value* image, language::Value* place, const attention::TileWalk& walk,
                   std::span<language::Value* const> found);
   Transfers late(language::Value* place, const attention::TileWalk& walk, const language::Values& carried);
-  // So many tiles further.
+  // Where the image `tiles` tiles further begins.
   language::Value* image_behind(language::Value* image, int tiles) const;
   int transfers() const { return latent_.transfers() + (rope_ ? rope_->transfers() : 0); }
   int transfers_of_first_line() const {
@@ -80,7 +80,7 @@ class LineRing final : public KeyRing {
   std::size_t found_values(const language::Values& carried) const;
   // For listed keys: where those of the tile behind the next one stand, as the table has answered since.
   language::Value* resolved(const language::Values& carried) const;
-  // Late transfers that are still to be begun, up to so many.
+  // Begins up to `most` of the late transfers that have not begun.
   void begin_late(std::size_t most);
   bool is_listed() const { return pages_ && pages_->is_listed(); }
 
@@ -100,7 +100,7 @@ class LineRing final : public KeyRing {
   bool shares_rows_;                  // with a neighbour, who multiplies the scores of the other half of a tile
   bool between_products_;             // late transfers are begun
   int images_;                        // tiles that stand in LDS or are on their way there
-  std::size_t found_tiles_;           // of so many, from the last of them on, it is carried where they stand
+  std::size_t found_tiles_;           // of this many, from the last of them on, it is carried where they stand
   language::Value* image_ = nullptr;  // where it stands: bytes behind the first tile of LDS, uniform
   language::Value* named_ = nullptr;
   Transfers late_;  // still to be begun, the last one first

@@ -24,7 +24,7 @@ RowEnd end_of_row(language::Kernel& kernel, const language::Softmax& softmax, co
                   const std::function<language::Value*(language::Value* sinks)>& sink);
 
 // O = fma(accumulated, factor, +0), rounded; LSE where it is wanted. Rows that are not there are dropped.
-// `quad(block, r, at)`: registers r … r + 3 of a block of O's accumulators, at so many bytes of all.
+// `quad(block, r, at)` returns registers r … r + 3 of a block of O's accumulators; they lie at byte `at` of the row.
 void store_rows(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
                 const language::Softmax& softmax, const language::PartStatistics& row,
                 const language::AccumulatorLayout& layout, language::Element element,

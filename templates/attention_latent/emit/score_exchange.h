@@ -13,8 +13,8 @@ namespace wavejit::attention_latent {
 
 class ScoreExchange {
  public:
-  // A lane writes 16 bytes at a time. Those of all lanes stand in so many rows of LDS at equal distances; behind them
-  // the next 16 bytes of each lane, and so on. A wave has a place of its own.
+  // A lane writes 16 bytes at a time. The pieces of all lanes lie in rows of LDS at equal distances; after them come
+  // the next 16 bytes of each lane, and so on. Each wave has a place of its own.
   struct Place {
     int region;
     int offset;      // bytes, of the first wave

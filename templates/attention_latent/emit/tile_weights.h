@@ -25,7 +25,7 @@ class TileWeights {
 
   // The operand of 16 keys; what of it is not made yet is made now.
   language::OperandB of(int key_block);
-  // Behind a product, in whose shadow so many slots are left.
+  // Called after a product, in whose shadow `slots` slots are left.
   void write(int slots) { strand_.write(slots); }
   // The state with the tile's sum.
   language::SoftmaxState finish();

@@ -313,8 +313,8 @@ class Walk {
     std::vector<OperandA> fragments_;
   };
 
-  // What is fetched between products: evenly, over so many of them. Over those of scores and half of those of O: more
-  // in a row would fill memory's queue, and what is begun last must arrive until the next tile.
+  // Spreads fetches evenly over `products` products: those of the scores and half of those of O. More fetches in a row
+  // would fill memory's queue, and the last ones must arrive before the next tile.
   class Fetches {
    public:
     Fetches(std::vector<std::function<void()>> all, std::size_t products) : all_(std::move(all)), products_(products) {}

@@ -182,13 +182,13 @@ inline constexpr int record_load_bytes = 16;
 // Loads of a row's O that a lane has in a merge behind a walk: the more, the fewer turns a wave takes, each of which
 // waits for memory anew. All registers are free by then.
 constexpr int merge_loads(const AskedWords& walk) { return walk.rows == Rows::r32 ? 8 : 16; }
-// Turns of its wave that has most, for a tile of so many rows.
+// The most turns that a wave of the workgroup takes to merge a tile of `rows` rows.
 constexpr int merge_turns(const AskedWords& walk, int rows) {
   const int parts = walk.dims_v() * 4 / (record_load_bytes * merge_loads(walk));
   const int of_turn = combine_threads / rows * waves_of_rows(walk);
   return (parts + of_turn - 1) / of_turn;
 }
-// The same for the merge of a launch of its own; and how many waves have a tile of so many rows.
+// The same for a merge in a launch of its own; and how many waves share a tile of `rows` rows.
 constexpr int combine_loads(const CombineKernel& spec) { return spec.few ? 2 : 4; }
 constexpr int combine_waves(const CombineKernel& spec, int rows) {
   const int of_wave = combine_threads / rows * combine_loads(spec);

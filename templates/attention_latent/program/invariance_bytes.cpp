@@ -21,7 +21,7 @@ constexpr std::int64_t exponent_bytes = 8;  // of a key: seven exponents, and on
 constexpr int exponent_bias = 127;
 constexpr std::uint8_t not_a_number = 0xFF;  // as an exponent and in each byte of a scale and of a rope
 
-// Columns of bytes, of which so many have a scale.
+// A number of columns in bytes; each group of `group` columns has a scale.
 struct Columns {
   std::int64_t bytes = 0;
   std::int64_t group = 0;

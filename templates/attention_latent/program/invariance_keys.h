@@ -23,10 +23,10 @@ struct Paging {
 
 // How a call holds its pieces' keys: one of the first two, or packed.
 struct KeyPlaces {
-  // In a dense tensor, with so many rows behind the longest.
+  // Keys in a dense tensor that has this many more rows than the longest sequence.
   std::optional<std::int64_t> rows_behind = {};
   std::optional<Paging> pages = {};
-  // Packed, so many rows of garbage between the sequences.
+  // Packed keys with this many rows of garbage between the sequences.
   std::int64_t rows_between = 0;
   bool apart = false;  // the rope's columns have a tensor of their own
   attention::program::Garbage garbage = attention::program::Garbage::nan;

@@ -56,7 +56,7 @@ struct LatentArrays {
     if (row_scales != 0) return row_scales == 64 ? exponents_row_bytes : scaled_row_bytes;
     return apart ? latent() : latent() + rope();
   }
-  // From a page (a sequence) of so many keys to the next one, elements: strides are multiples of 16.
+  // Elements from one page (or sequence) of `keys` keys to the next: strides are multiples of 16.
   std::int64_t key_stride(std::int64_t keys) const { return ((key_columns() * keys) + 15) / 16 * 16; }
   std::int64_t latent() const { return experiment.head_dim_v; }
   std::int64_t rope() const { return experiment.head_dim_qk - experiment.head_dim_v; }

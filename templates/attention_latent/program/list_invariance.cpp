@@ -101,7 +101,8 @@ void cut(const LatentArrays& arrays, const Part& part, Call& call) {
   call.k.sizes[1] -= (call.mask & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (row + part.queries) : 0;
 }
 
-// Lists of slots, cut behind so many entries. The second cache has the first one's slots from the last to the first.
+// A list of slots, cut in two after `first_entries` entries. The second cache has the first one's slots in reverse
+// order.
 class SecondList {
  public:
   SecondList(tools::CallMemory& memory, const LatentArrays& arrays, std::int64_t first_entries)

@@ -74,7 +74,7 @@ struct TokenChange {
   std::string text = {};
   std::vector<std::vector<std::int64_t>> calls = {};  // of tokens; all into one cache
   bool token_a_sequence = false;
-  std::int64_t strangers = 0;  // in front of each token so many that have no slot
+  std::int64_t strangers = 0;  // this many tokens without a slot before each token
   std::int64_t page = 16;
   PageOrder order = PageOrder::keys_first;
   bool other_slots = false;

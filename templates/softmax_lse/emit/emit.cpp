@@ -57,7 +57,7 @@ constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, w
 
 struct KeyCount {
   Value* keys;
-  Value* told;  // as the caller's key_lengths has it, also where there are not so many: diagonals stand by it
+  Value* told;  // the caller's key_lengths, even if larger than `keys`: it gives the diagonals
 };
 KeyCount keys_of_sequence(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();

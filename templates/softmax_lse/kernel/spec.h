@@ -83,12 +83,12 @@ std::expected<SoftmaxKernel, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const SoftmaxKernel& spec);
 std::size_t argument_bytes(const SoftmaxKernel& spec);
 
-// A workgroup holds so many tiles at a time, two lanes each: of one row, or of several.
+// The tiles that a workgroup holds at a time, two lanes each. They belong to one row, or to several.
 inline constexpr int threads = 256;
 inline constexpr int tiles_of_workgroup = threads / 2;
 // The fewest tiles that a row takes, used or not.
 inline constexpr int min_tiles_of_row = 4;
-// How rows of so many keys are held.
+// How a kernel holds rows of `keys` keys.
 Rows rows_of(std::int64_t keys);
 // What dense tensors allow; `unaligned` 16-bit rows begin at any element.
 Access access_of(DataType scores, DataType weights, std::int64_t keys, bool unaligned);

@@ -15,7 +15,8 @@ namespace {
 using attention::address;
 using attention::stride_bytes;
 
-// Guess: a workgroup begins in the time of so many tiles of its waves: queries, weights, entries of the table.
+// A guess: to begin (queries, weights, entries of the block table) takes a workgroup as long as this many tiles of its
+// waves.
 constexpr std::uint64_t start_tiles = 3;
 constexpr std::uint64_t most_turns = 4;
 constexpr std::uint64_t max_grid_y = 0xFFFF;

@@ -14,7 +14,7 @@ struct Geometry {
   std::uint32_t wave_tiles = 1;  // of a wave's run of keys
   std::uint32_t runs = 1;        // workgroups along the keys
 };
-// The geometry of a round of so many sequences and rows of each.
+// The geometry of a round of `sequences` sequences, with `rows` rows of each.
 Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std::uint32_t rows,
                      const boards::Board& board);
 

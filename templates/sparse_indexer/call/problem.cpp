@@ -297,7 +297,7 @@ namespace {
 
 constexpr std::uint64_t parts_in(std::uint64_t all, std::uint64_t most) { return (all + most - 1) / most; }
 
-// Cycles of a workgroup with so many keys, as the clock has it on both targets.
+// Predicted cycles of a workgroup with `keys` keys, the same on both targets.
 constexpr std::uint64_t select_cycles(std::uint64_t keys) { return 14'000 + keys + (keys / 5); }
 constexpr std::uint64_t dependent_launch_cycles = 7'200;  // a guess
 

@@ -29,7 +29,7 @@ struct IndexerShape {
   bool shared = false;  // rows share keys (kernel/rows.h)
   bool operator==(const IndexerShape&) const = default;
 
-  // With so many heads.
+  // Sets the words that follow from the number of heads.
   void set_heads(std::int64_t heads);
   families::Shape shape() const;
   static IndexerShape of(std::uint64_t code);
@@ -80,7 +80,8 @@ Parts parts_of(const IndexerProblem& problem, const boards::Board& board);
 // What the parts of a row choose: keys, and behind those of all rows their scores.
 std::uint64_t chosen_row_bytes(const IndexerProblem& problem, const Parts& parts);
 
-// How they go through a workspace: all rows of so many sequences at a time, or so many rows of one.
+// The rounds in which a call's rows use a workspace: all rows of `sequences` sequences at a time, or `rows` rows of
+// one.
 struct Rounds {
   std::uint32_t sequences = 0;
   std::uint32_t rows = 0;

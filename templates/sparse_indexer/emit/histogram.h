@@ -22,7 +22,7 @@ struct Digit {
 class Histogram {
  public:
   static constexpr int most_digits = 2048;
-  // So many bytes from `base` of the region on.
+  // Bytes of LDS that a histogram takes, from `base` of the region on.
   static constexpr int bytes = (most_digits + select_lanes) * 4;
 
   Histogram(language::Kernel& kernel, const language::Lds& lds, int region, int base, Digit digit);

@@ -29,7 +29,7 @@ static_assert(tile_keys == 1 << tile_bits);
 // What a lane has of a key: 16 bytes of each step, those of its half.
 using KeyHalf = std::array<language::Value*, steps>;
 
-// Bytes of memory that so many bytes of a row are: half, where it has 8 bits an element.
+// Bytes of memory that hold `bytes` bytes of a row as the kernel multiplies it: half if elements have 8 bits.
 constexpr int stored_bytes(const ScoresKernel& spec, int bytes) { return spec.widens() ? bytes / 2 : bytes; }
 constexpr int stored_bits(const ScoresKernel& spec) {
   return spec.widens() ? load_bits - 1 : load_bits;

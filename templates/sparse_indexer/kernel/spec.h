@@ -36,7 +36,7 @@ inline constexpr std::string_view family_name = "sparse_indexer";
 
 // Dims of a query head and of a key: what every published indexer has.
 inline constexpr int head_dim = 128;
-// A matrix instruction takes so many index heads.
+// The index heads of one matrix instruction.
 inline constexpr int block_heads = 32;
 inline constexpr int max_blocks = 4;
 inline constexpr int max_heads = block_heads * max_blocks;

@@ -58,7 +58,7 @@ KERNEL void launch_facts(uint32_t* implicit, uint32_t* packet) {
   for (uint32_t i = 0; i < 16; ++i) packet[i] = dispatch[i];
 }
 
-// More registers than sixteen waves find on a compute unit, in a kernel that says it takes so many.
+// More registers than sixteen waves find on a compute unit, in a kernel that says it takes this many.
 __attribute__((amdgpu_flat_work_group_size(1, 1024))) KERNEL void many_registers(uint32_t* to) {
   asm volatile("v_mov_b32 v200, 1" ::: "v200");
   to[thread_x()] = thread_x();

@@ -55,7 +55,7 @@ struct StreamTime {
 };
 StreamTime time_stream(const Stream& stream);
 
-// `text`, so many times, a line each; every "{}" is replaced by the number of the copy times `stride` plus `first`.
+// `text`, this many times, a line each; every "{}" is replaced by the number of the copy times `stride` plus `first`.
 std::string repeated(const std::string& text, unsigned count, unsigned first = 0, unsigned stride = 1);
 
 }  // namespace wavejit::simgpu::testing

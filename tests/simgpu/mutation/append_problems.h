@@ -11,7 +11,7 @@ namespace wavejit::tests {
 
 // Turned by halves with Q, 16 bits.
 std::vector<CallProblem> turned_appends();
-// Into e4m3, in scales that are found; of heads of so many dims at most.
+// Into e4m3, in scales that are found; of heads of this many dims at most.
 std::vector<CallProblem> narrow_appends(int most_dims);
 
 }  // namespace wavejit::tests

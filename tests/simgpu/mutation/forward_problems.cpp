@@ -34,7 +34,7 @@ void grow(AttentionCase& which) {
   }
 }
 
-// Packed queries of these lengths, and so many keys of each sequence; two query heads a kv head.
+// Packed queries of these lengths, and this many keys of each sequence; two query heads a kv head.
 AttentionCase sequences(const std::vector<std::int32_t>& queries, const std::vector<std::int32_t>& keys,
                         std::uint64_t seed, int heads) {
   AttentionCase which = make_case(Storage::bf16, static_cast<int>(keys.size()), 1, std::ranges::max(keys), heads,

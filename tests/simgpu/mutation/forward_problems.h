@@ -19,7 +19,7 @@ CallProblem forward(const AttentionCase& which, bool lies = false);
 // Keys grow every three tiles, so that maxima rise and sums are rescaled in the middle of the walk.
 void grow(AttentionCase& which);
 
-// Packed queries of these lengths, and so many keys of each sequence; two query heads a kv head.
+// Packed queries of these lengths, and this many keys of each sequence; two query heads a kv head.
 AttentionCase sequences(const std::vector<std::int32_t>& queries, const std::vector<std::int32_t>& keys,
                         std::uint64_t seed, int heads = 4);
 // `queries` dense rows a sequence behind so much padding.

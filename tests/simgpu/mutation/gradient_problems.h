@@ -18,7 +18,7 @@ std::vector<CallProblem> gradients_and_lies(const std::string& mask, const std::
 // Starts that leave their order or lie behind the last row or key, in sequences with rows or keys; a sequence longer
 // than the longest, a length below zero; the last row of a group's heads, and a sequence that ends before others do.
 std::vector<CallProblem> gradients_of_lies(const std::string& words, const std::string& type);
-// Biases of every kind of sharing, lies included, where a lane has so many keys in a row; sinks.
+// Biases of every kind of sharing, lies included, where a lane has this many keys in a row; sinks.
 std::vector<CallProblem> gradients_of_biases(const std::string& type, int keys_of_lane = 4);
 std::vector<CallProblem> gradients_of_sinks();
 

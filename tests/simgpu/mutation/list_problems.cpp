@@ -15,7 +15,7 @@
 namespace wavejit::tests {
 namespace {
 
-// So many entries a query: keys in no order, some of them named twice, with holes and entries outside; the first list
+// This many entries a query: keys in no order, some of them named twice, with holes and entries outside; the first list
 // counts in full.
 AttentionCase listed(AttentionCase which, std::int64_t top_k, std::uint64_t seed, std::int64_t lists = 1) {
   const AttentionInputs& in = which.inputs;

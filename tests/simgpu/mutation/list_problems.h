@@ -12,15 +12,16 @@ namespace wavejit::tests {
 
 // `pages`: of one problem after another; none where keys are dense.
 std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slots);
-// Blocks of so many rows and keys. `walks`: what they are made of is looked at, too, in the order of the workgroups.
-// For the kernel that merges what their walks leave.
+// Problems for the kernel that merges the parts of their walks.
 std::vector<CallProblem> lists_of_keys_in_runs();
 // Bool masks, in rows and keys of every kind; `lists`: what is found in them is looked at, too.
 std::vector<CallProblem> bool_masks(int head_dim, bool lists);
-// The call with a bias by tile, of so many heads.
+// The call with a bias by tile that has `heads` heads.
 AttentionCase with_mask_of_numbers(AttentionCase which, int heads, std::uint64_t seed);
 // Biases by tile of 16 bits, and the walks that are made of them.
 std::vector<CallProblem> biases_by_tile();
+// Blocks of `rows` rows and `keys` keys. `walks`: the walks that are made of them are compared, too, in the order of
+// the workgroups.
 std::vector<CallProblem> lists_of_blocks(int rows, int keys, bool causal, bool walks = false);
 
 }  // namespace wavejit::tests

@@ -29,7 +29,7 @@ class PlantedFaults {
   Outcome with_words(const std::vector<const simgpu::Instruction*>& instructions,
                      const std::function<std::uint32_t(std::uint32_t)>& change) const;
   Outcome without(const simgpu::Instruction& instruction, Change change) const;
-  // An instruction behind the one that follows it, or so many, to which nobody branches.
+  // With `instruction` moved behind the `count` instructions that follow it. Nothing branches to these.
   Outcome behind_the_next(const simgpu::Instruction& instruction, std::size_t count = 1) const;
 
  private:

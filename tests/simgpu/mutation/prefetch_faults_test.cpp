@@ -22,13 +22,13 @@ using ::testing::HasSubstr;
 // A wait for loads before a barrier.
 struct Prefetch {
   const Instruction* wait = nullptr;
-  std::size_t to_barrier = 0;  // the barrier is so many instructions further: a priority may stand between
+  std::size_t to_barrier = 0;  // the barrier comes this many instructions later: a priority may stand between
 };
 
 // Those behind whose barrier a tile is read from LDS.
 std::vector<Prefetch> prefetches_of(const PlantedFaults& faults) {
   std::vector<Prefetch> found;
-  std::size_t behind_reads = 0;  // so many have some behind them
+  std::size_t behind_reads = 0;  // how many of the found prefetches are followed by LDS reads
   const std::span<const Instruction> all = faults.instructions();
   for (std::size_t i = 0; i + 2 < all.size(); ++i) {
     if (all[i].mnemonic.starts_with("ds_read")) behind_reads = found.size();

@@ -82,7 +82,7 @@ class DeviceArray {
   std::vector<T> original_;
 };
 
-// The first numbers of a seed, at least so many. They are drawn once: each takes logarithms of long doubles, and all
+// The first numbers of a seed, at least this many. They are drawn once: each takes logarithms of long doubles, and all
 // subjects have the same three seeds.
 const std::vector<float>& normal_numbers(std::uint64_t seed, std::size_t count) {
   struct Sequence {

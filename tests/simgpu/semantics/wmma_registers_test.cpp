@@ -28,7 +28,7 @@ const std::array<WmmaOfSet, host_set_count> wmma_kernels = {{
     {HostSet::x86_64_v4, &matrix::x86_64_v4::multiply_f16, &matrix::x86_64_v4::multiply_bf16},
 }};
 
-// What the elements of a problem are: exponents between two bounds (fields), and one of so many is zero.
+// What the elements of a problem are: exponents between two bounds (fields), and one of this many is zero.
 struct Kind {
   const char* name;
   bool is_f16;
@@ -37,7 +37,7 @@ struct Kind {
   unsigned c_lowest;
   unsigned c_highest;
   unsigned zeros;      // of A and B
-  unsigned zero_rows;  // one of so many rows of A is zero, and of C
+  unsigned zero_rows;  // one of this many rows of A is zero, and of C
   bool always;         // never left to the general way
 };
 constexpr Kind kinds[] = {

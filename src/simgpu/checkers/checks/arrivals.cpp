@@ -12,7 +12,7 @@
 namespace wavejit::simgpu::checks {
 namespace {
 
-// A result that was never waited for arrives after so many instructions: a wave that polls memory must get on.
+// A result that was never waited for arrives after this many instructions: a wave that polls memory must get on.
 constexpr std::uint64_t longest_delay = 20'000;
 
 bool same(const Registers& a, const Registers& b) {
@@ -67,10 +67,10 @@ void Arrivals::report_registers(Wave& wave, const Instruction& instruction, cons
   }
 }
 
-// Compares two loads of one queue: whether the later one need not wait for the earlier one's result in the same register.
-// gfx9 and LDS give results in the order of the loads, so that the later one may overwrite the earlier one's, or its
-// half of it. RDNA4's vector memory may give them in another order (LLVM has no FeatureVmemWriteVgprInOrder there): two
-// halves of a register are each their load's own, whichever comes first.
+// Compares two loads of one queue: whether the later one need not wait for the earlier one's result in the same
+// register. gfx9 and LDS give results in the order of the loads, so that the later one may overwrite the earlier one's,
+// or its half of it. RDNA4's vector memory may give them in another order (LLVM has no FeatureVmemWriteVgprInOrder
+// there): two halves of a register are each their load's own, whichever comes first.
 bool Arrivals::is_in_order(const Instruction& earlier, const Instruction& later, Access access) {
   if (access == Access::reads) return false;
   const auto half = [](const Instruction& of) { return of.record->half; };

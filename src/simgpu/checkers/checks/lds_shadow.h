@@ -63,8 +63,8 @@ class LdsShadow {
   };
   static constexpr std::uint32_t pending = ~std::uint32_t{0};
   static constexpr std::uint32_t mixed = 0x8000'0000;  // of a writer: index of the bytes' own writers
-  // So many accesses of workgroups gone by at most. With the next workgroup's, numbers stay below 2²⁷, and readers'
-  // marks below 2³¹.
+  // The most accesses of earlier workgroups that are counted. With those of the next workgroup, numbers stay below 2²⁷,
+  // and readers' marks below 2³¹.
   static constexpr AccessId most_accesses = 1u << 26;
 
   struct Span {

@@ -27,11 +27,11 @@ namespace wavejit::simgpu::clock {
 class ClockLog {
  public:
   static ClockLog& instance();
-  // At most so many workgroups of each launch are timed, and results are kept. 0: what the environment asks for, whose
-  // results nobody takes and which are not kept.
+  // At most this many workgroups of each launch are timed, and results are kept. 0: what the environment asks for,
+  // whose results nobody takes and which are not kept.
   void set_sample(std::uint32_t workgroups);
   std::uint32_t sample() const;
-  // So many cycles of the first sampled compute unit are kept as a timeline; 0: none.
+  // This many cycles of the first sampled compute unit are kept as a timeline; 0: none.
   void set_timeline(std::uint64_t cycles);
   void set_warm(bool warm);
   bool is_warm() const;

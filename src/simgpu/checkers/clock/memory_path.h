@@ -82,7 +82,7 @@ class MemoryPath {
   const MemoryCounts& counts() const { return counts_; }
 
  private:
-  // A resource that takes so many cycles a line.
+  // A resource that takes `cycles_a_line` cycles for each line.
   struct Rate {
     double cycles_a_line = 0;
     double free = 0;

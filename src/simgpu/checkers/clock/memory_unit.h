@@ -63,7 +63,7 @@ class MemoryUnit {
   template <typename Entry>
   using EarliestFirst = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
-  // When so many more bytes may be asked for.
+  // The time from which `bytes` more bytes can be requested.
   double room_for(double bytes, double from);
   void begin(const MemoryRequest& request, double start);
 

@@ -44,8 +44,8 @@ double scalar_begins(const RunningWave& wave, const Step& step, double now) {
   return begins;
 }
 
-// The dependencies that s_delay_alu names (LLVM, AMDGPUInsertDelayAlu): so many vector, or transcendental, instructions
-// before; beyond those, cycles after a scalar one.
+// The dependencies that s_delay_alu encodes (LLVM, AMDGPUInsertDelayAlu): the distance to an earlier vector or
+// transcendental instruction, and beyond those values the cycles after a scalar one.
 double delayed_until(const RunningWave& wave, unsigned dependency) {
   constexpr unsigned first_transcendental = 5;
   constexpr unsigned accumulation = 8;
@@ -185,7 +185,8 @@ void look_ahead(RunningWave& wave, const Step& step) {
     if ((word & 1) == 0) state.hold = std::max(state.hold, state.scalar_done);
     return;
   }
-  // The next instruction waits for bits 3:0; one that stands so many behind it as bits 6:4 say, for bits 10:7.
+  // The next instruction waits for the dependency in bits 3:0. Bits 6:4 say how far behind it the instruction is that
+  // waits for the dependency in bits 10:7.
   const std::size_t next = wave.position + 1;
   state.delays = {{{.position = next, .dependency = word & 15},
                    {.position = next + ((word >> 4) & 7), .dependency = (word >> 7) & 15}}};

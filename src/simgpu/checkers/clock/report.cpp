@@ -114,7 +114,7 @@ Json static_json(const KernelInfo& kernel, const Program& program) {
           {"instructions", program.steps().size()}};
 }
 
-// Part of the matrix pipes' cycles that were busy, by time, in at most so many pieces.
+// Part of the matrix pipes' cycles that were busy, by time, in at most this many pieces.
 Json matrix_over_time_json(const ComputeUnitResult& unit) {
   constexpr std::uint64_t most = 240;
   const std::uint64_t all = (unit.cycles + ComputeUnitResult::bucket_cycles - 1) / ComputeUnitResult::bucket_cycles;

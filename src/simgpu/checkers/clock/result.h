@@ -74,7 +74,7 @@ struct ComputeUnitResult {
   std::vector<WaveResult> waves;  // in the order in which they started
   std::vector<SimdResult> simds;
   std::vector<StepCount> steps;  // by place in the program
-  // Cycles of all matrix pipes by time, so many cycles a bucket.
+  // Cycles of all matrix pipes by time, this many cycles a bucket.
   static constexpr std::uint64_t bucket_cycles = 256;
   std::vector<std::uint64_t> matrix_buckets;
   std::uint64_t lds_busy = 0;

@@ -28,7 +28,7 @@ struct Seed {
   bool row_is_alike = true;
 };
 
-// Workgroups go round the dies: a die gets the same x again after so many of its own.
+// Workgroups go round the dies. After this many workgroups of its own, a die gets the same x again.
 std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const boards::Board& target);
 
 // Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …

@@ -17,7 +17,8 @@ constexpr std::uint64_t most_of_lattice = 1024;
 constexpr std::uint64_t most_instructions = 200'000'000;  // of all that are counted: some seconds of this host
 constexpr std::size_t most_timed = 12;
 
-// Middles of so many strata, the outermost moved to both ends: what a few places have is mostly at an end.
+// The middles of `count` strata; the first and the last are moved to the two ends, because places that differ from the
+// others are mostly at an end.
 std::vector<std::uint32_t> strata(std::uint32_t size, std::uint64_t count) {
   const std::uint64_t places = std::min<std::uint64_t>(size, std::max<std::uint64_t>(count, 2));
   std::vector<std::uint32_t> all;

@@ -38,7 +38,7 @@ Cause operand_obstacle(const RunningWave& wave, const Step& step, double now) {
 
 Cause port_obstacle(const Simd& simd, const Step& step, const timing::IssueCosts& costs, double now, double slack) {
   if (step.kind == Kind::matrix && simd.pipe_free > now) return Cause::matrix_pipe;
-  // Never beside a matrix instruction, nor so many cycles after one.
+  // Such an instruction issues neither beside a matrix instruction nor within `packed_after_matrix` cycles after one.
   if (step.no_overlap && simd.pipe_free > 0 && simd.pipe_free + costs.packed_after_matrix.value > now)
     return Cause::matrix_pipe;
   return simd.port_free > now + slack ? Cause::vector_port : Cause::count;

@@ -45,7 +45,7 @@ struct Run {
 };
 class Runs {
  public:
-  // Runs of accesses in device memory of so many bytes a lane. Lanes of which nothing exists are left out.
+  // Runs of device memory that the lanes access with `bytes` bytes each. Lanes of which nothing exists are left out.
   Runs(const LaneAddresses& addresses, std::uint32_t bytes);
   const Run* begin() const { return runs_; }
   const Run* end() const { return runs_ + count_; }

@@ -73,10 +73,10 @@ struct HazardRule {
   Use use;
   int states;  // plus `passes` times the producer's passes
   int passes;
-  unsigned extra_from;  // plus one on targets with the wide matrix pipe, for so many passes and more; 0: never
+  unsigned extra_from;  // plus one on targets with the wide matrix pipe, from this many passes on; 0: never
   std::string_view what;
   std::string_view source;
-  unsigned only_passes = 0;  // where it holds for producers of so many passes alone
+  unsigned only_passes = 0;  // if not 0, the rule holds only for producers of this many passes
 };
 
 std::span<const HazardRule> hazard_rules();

@@ -35,8 +35,8 @@ void forget_function(hip_abi::hipFunction_t handle);
 // Null for a handle that was never given out or whose module was unloaded.
 std::shared_ptr<Function> find_function(hip_abi::hipFunction_t handle);
 
-// Workgroups of `block_size` threads that a compute unit holds at once: registers allow so many waves a SIMD, LDS so
-// many workgroups. 0 when one does not fit.
+// Workgroups of `block_size` threads that a compute unit holds at once, as registers limit the waves of a SIMD and LDS
+// limits the workgroups. 0 when one does not fit.
 int workgroups_per_compute_unit(const Function& function, int block_size, std::size_t dynamic_lds_bytes);
 
 // Where HIP takes "a function": a host stub's address or a hipFunction_t.

@@ -8,7 +8,7 @@
 
 namespace wavejit::simgpu {
 
-// Bits of an allocation of so many bytes, none set. Address space only, until it is touched. Null: no room.
+// Bits of an allocation of this many bytes, none set. Address space only, until it is touched. Null: no room.
 std::uint8_t* make_defined_bits(std::uint64_t bytes);
 void free_defined_bits(std::uint8_t* bits, std::uint64_t bytes);
 

@@ -32,7 +32,7 @@ class Checker {
 
   // After the waves have their first registers. `observer`: of this workgroup, or null.
   virtual void prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) = 0;
-  // Up to so many instructions of a wave.
+  // Runs up to `instructions` instructions of a wave.
   virtual void run_slice(Wave& wave, std::int64_t instructions) = 0;
   // Everybody who still runs stands at a barrier, and passes it now.
   virtual void barrier() = 0;

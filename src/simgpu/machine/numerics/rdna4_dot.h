@@ -27,7 +27,7 @@ struct Factor {
 
 static constexpr std::int32_t no_exponent = -4096;  // of zero
 
-// A float of so many exponent and fraction bits, which has infinities and NaN.
+// A float of this many exponent and fraction bits, which has infinities and NaN.
 template <unsigned ExponentBits, unsigned FractionBits>
 WAVEJIT_LANE_FUNCTION Factor factor_of(std::uint32_t bits) {
   constexpr std::int32_t bias = (1 << (ExponentBits - 1)) - 1;

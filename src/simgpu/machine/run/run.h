@@ -19,7 +19,7 @@ Status run(Launch& launch);
 // What the settings say of arithmetic and of everything else, for a launch on `target`.
 void apply_settings(Launch& launch, const Settings& settings);
 
-// Bytes of private memory of a lane, for a kernel that asks for so many.
+// Bytes of private memory that a lane gets when its kernel asks for `asked`.
 std::uint32_t scratch_bytes(std::uint32_t asked, bool dynamic_stack);
 
 // Why no launch on `target` runs under these settings; empty: they do.

@@ -26,7 +26,8 @@
 namespace wavejit::simgpu {
 namespace {
 
-// A slice of the in-order schedules: a wave that spins on another wave's progress gives way after so many instructions.
+// A slice of the in-order schedules: a wave that spins on another wave's progress gives way after this many
+// instructions.
 constexpr std::int64_t long_slice = 1'000'000;
 
 // In a row: then another workgroup of the launch may be what these waves wait for.

@@ -24,7 +24,8 @@ class WorkgroupRunner {
   WorkgroupRunner(const WorkgroupRunner&) = delete;
   WorkgroupRunner& operator=(const WorkgroupRunner&) = delete;
   void begin(Launch& launch, std::uint64_t linear_id);
-  // About so many instructions of its waves, or until all of them have only slept for a while; true when it is over.
+  // Runs about `instructions` instructions of its waves, or until all of them have only slept for a while. True when
+  // the workgroup is over.
   bool advance(std::int64_t instructions);
   // What ran is counted.
   void finish() const;

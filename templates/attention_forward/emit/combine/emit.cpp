@@ -212,7 +212,7 @@ class Combine {
             .later = weights.later,
             .later_sum = ir_.CreateFMul(element(statistics, 1), weights.later)};
   }
-  // What the lane so many below has.
+  // The value of the lane `below` places before this one.
   Value* from_lane(Value* value, int below) {
     Value* lane = ir_.CreateSub(kernel_.lane(), kernel_.constant(below));
     Value* bits =

@@ -21,7 +21,7 @@ struct WorkspacePlace {
   language::Value* first_row;     // of the rows that a workgroup works on
 };
 
-// Slots of a row in a call whose longest sequence has so many keys.
+// Slots of a row in a call whose longest sequence has `key_length` keys.
 language::Value* slots_of(language::Kernel& kernel, language::Value* key_length);
 
 // Bytes from a row to the next.

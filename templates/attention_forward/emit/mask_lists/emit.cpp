@@ -110,7 +110,7 @@ class Looker {
   Value* number(std::size_t field) { return kernel_.argument_i32(field); }
   Value* wide(Value* value) { return ir_.CreateZExt(value, kernel_.i64()); }
 
-  // Rows of the block, from their first key on, each of so many bytes. Null: a byte a key.
+  // The mask's rows of a block, from the block's first key on; each is `row_bytes` long. Null: one byte for each key.
   Buffer bytes_of_block(Value* first_row, Value* row_bytes = nullptr) {
     const auto step = [&](Value* index, std::size_t stride) {
       return ir_.CreateMul(wide(index), kernel_.argument_i64(stride));

@@ -43,8 +43,8 @@ struct Arguments {
   std::uint32_t row_blocks = 0;  // lists of a head
   std::uint32_t batch_mask = 0;  // all ones: each sequence has lists of its own; 0: all have the first one's
   std::uint32_t pairs = 0;       // 1: no tile stands alone in its chunk
-  // A unit's walk begins so many entries behind the one before it; 0: where its lists begin among all, and each kind of
-  // list has starts.
+  // A unit's walk begins this many entries behind the one before it; 0: where its lists begin among all, and each kind
+  // of list has starts.
   std::uint32_t unit_entries = 0;
   std::uint32_t batch_entries = 0;  // then, of sequences that share their lists: from one to the next
   std::uint32_t most_entries = 0;   // of all walks: nothing is written beyond

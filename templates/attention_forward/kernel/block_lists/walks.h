@@ -23,12 +23,12 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-// So many tiles of keys are marked at a time, one dword each in LDS.
+// The kernel marks this many tiles of keys at a time, one dword of LDS for each.
 inline constexpr int marked_tiles = 4096;
 
-// Units are walked in an order: the longest first, so that none is left over at the end of a launch. They are sorted by
-// classes of length, and those of a class keep their own order: neighbours share keys. A head's units are sorted in
-// parts of so many.
+// Units are walked in an order: the longest first, so that no long unit is left over at the end of a launch. They are
+// sorted by classes of length; units of one class keep their own order, since neighbours share keys. The units of a
+// head are sorted in parts of this many.
 inline constexpr int ordered_units = 4096;
 inline constexpr int length_classes = 64;
 

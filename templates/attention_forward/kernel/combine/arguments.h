@@ -37,7 +37,7 @@ struct Arguments {
   std::uint32_t query_heads = 0;
   std::uint32_t o_row_stride = 0;
   float scale_log2e = 1;  // what turns the stored maxima into powers of two: the kernel takes its absolute value
-  // Read only by kernels whose spec has rows=few: sequences of 1 to so many rows, for which the records have room.
+  // Read only by kernels whose spec has rows=few: sequences of 1 to `few_rows` rows, for which the records have room.
   std::uint32_t few_rows = 0;
   // Read only by kernels whose spec has `listed`.
   attention::KeyListArguments lists;
