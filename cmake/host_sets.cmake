@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # wavejit_add_host_sets(<room> <source>…): the sources once per host instruction set, each in a namespace of its own
-# (WAVEJIT_HOST_SET), as object libraries wavejit_simgpu_<room>_<set>. The objects of a set, of all rooms, are the global property
+# (WAVEJIT_HOST_SET), as object libraries wavejit_simgpu_<room>_<set>. The objects of a set, from all folders that have any, are the global property
 # WAVEJIT_HOST_SET_<set>. Which of them runs is chosen when the program starts (src/simgpu/process/host_set.h); everything else is
 # compiled once, for any x86-64.
 set(WAVEJIT_HOST_SETS x86-64-v2 x86-64-v3 x86-64-v4)

@@ -28,7 +28,7 @@ struct ServedModel {
   std::int64_t share(std::int64_t kv_heads) const;
 };
 
-// Rows that engines give to one step, and how many sequences: no kernel hangs on the numbers themselves.
+// The rows that engines give to one step, and how many sequences. No kernel depends on these numbers themselves.
 inline constexpr int rows_of_step = 8192;
 inline constexpr int sequences_of_step = 64;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Private to this room: XXH3-128, seed 0, in XXH's canonical (big-endian) order.
+// Private to this folder: XXH3-128, seed 0, in XXH's canonical (big-endian) order.
 #pragma once
 
 #include <array>

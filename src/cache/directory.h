@@ -10,7 +10,7 @@
 
 namespace wavejit::cache {
 
-// The strings a program was given; null or empty means not given. This room reads no environment itself.
+// The strings a program was given; null or empty means not given. This folder reads no environment itself.
 struct DirectoryHints {
   const char* directory = nullptr;       // WAVEJIT_CACHE_DIR or the caller's option: used as it is
   const char* xdg_cache_home = nullptr;  // + "/wavejit"; a relative one is ignored, as the XDG specification asks

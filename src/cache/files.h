@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Private to this room: whole-file reads and writes on top of single system calls.
+// Private to this folder: whole-file reads and writes on top of single system calls.
 #pragma once
 
 #include <cerrno>

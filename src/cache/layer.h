@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Private to this room: one layer as it turns out to be, a folder of entries or an archive.
+// Private to this folder: one layer as it turns out to be, a folder of entries or an archive.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Private to this room: an advisory lock between processes that only ever saves work. It is flock(2) on a small file
+// Private to this folder: an advisory lock between processes that only ever saves work. It is flock(2) on a small file
 // beside the entry, so that the operating system releases it when its holder dies. The file says who holds it, for
 // people. A process that cannot have the lock in time works without it.
 #pragma once

@@ -24,7 +24,7 @@ class MemoryLayer {
 
   // A serialised entry, or null.
   Bytes find(const std::string& target_id, const Digest& digest) const;
-  // False if it is larger than all the room there is.
+  // False if the entry is larger than the whole layer may be.
   bool keep(const std::string& target_id, const Digest& digest, std::vector<std::byte> entry);
   std::size_t entries() const;
   std::size_t bytes() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The texts that say how a cache is set up, as values. This room reads no environment itself.
+// The texts that say how a cache is set up, as values. This folder reads no environment itself.
 #pragma once
 
 #include <cstdint>

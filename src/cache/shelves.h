@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Private to this room: the walk over a layer's folders, <root>/v<format>/<target id>/<first 2 digits>/<name>.
+// Private to this folder: the walk over a layer's folders, <root>/v<format>/<target id>/<first 2 digits>/<name>.
 #pragma once
 
 #include <algorithm>

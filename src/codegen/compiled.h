@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a compile is asked for and what it gives back: plain values that every file of this room shares. No LLVM here.
+// What a compile is asked for and what it gives back: plain values that every file of this folder shares. No LLVM here.
 #pragma once
 
 #include <cstdint>

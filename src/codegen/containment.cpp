@@ -112,7 +112,8 @@ bool start_contained(std::function<void()> work, std::function<void(const std::s
 
 namespace {
 
-// How a contained piece of work ended, for who waits. Shared: the thread may outlive the wait.
+// How a contained piece of work ended, for the thread that waits for it. Shared: the thread of the work may outlive the
+// wait.
 class Ending {
  public:
   void set(std::string reason) {

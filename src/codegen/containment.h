@@ -2,11 +2,11 @@
 // A compile that dies must not take the host with it.
 //
 // LLVM ends the process when it cannot go on: report_fatal_error, an allocation that failed, exit() after an error
-// nobody handles, abort(). Compiles therefore run on threads of their own, and each of these roads (the handlers that
-// LLVM offers; abort, exit and _exit by the linker's --wrap) ends at the same place: the compile's abandon function is
-// told the reason and the thread parks for ever. Nothing is unwound, because nothing says that it could be: what the
-// compile held stays allocated. A segmentation fault is not caught, since no signal handler is ever installed in a
-// host; for that there are isolated compiles (isolated.h).
+// nobody handles, abort(). Compiles therefore run on threads of their own. Each of these ways to end (caught by the
+// handlers that LLVM offers, or by the linker's --wrap of abort, exit and _exit) leads to the same place: the compile's
+// abandon function is told the reason, and the thread parks for ever. Nothing is unwound, because nothing says that it
+// could be: what the compile held stays allocated. A segmentation fault is not caught, since no signal handler is ever
+// installed in a host; for that there are isolated compiles (isolated.h).
 #pragma once
 
 #include <functional>

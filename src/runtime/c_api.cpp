@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The C ABI of an engine over the rooms below: structs checked, nothing decided. What needs no device:
-// offline_c_api.cpp. The calls of each family stand in its own folder (templates/<family>/api/c_api.cpp).
+// The C ABI of an engine, over the folders below this one: it checks structs and decides nothing. The part that needs
+// no device is offline_c_api.cpp. The calls of each family stand in its own folder (templates/<family>/api/c_api.cpp).
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

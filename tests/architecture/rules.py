@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-# room -> rooms whose headers it may include (a room may always include itself)
+# room: a folder of the source -> folders whose headers it may include (a folder may always include its own)
 ALLOWED = {
     "include": set(),
     # words that people type: the one folder of src/ that the program knows, too
@@ -45,8 +45,8 @@ ALLOWED = {
     "examples": {"include"},
     "python": {"include"},
 }
-# Folders within a room, and those of the same room whose headers each may include, or a folder of such folders; "": what
-# stands beside the folders. A folder within one that is named belongs to it. A room that is not here has no order within it.
+# Folders within a room (a folder of ALLOWED), and the folders of that room whose headers each may include, or a folder of such folders; "":
+# files beside the folders. A folder within one that is named belongs to it. A room that is not listed has no order within it.
 INNER = {
     "src/runtime": {
         "settings": set(),
@@ -284,7 +284,7 @@ def violations(files: dict[str, str]) -> list[str]:
             if any(TARGET_LIST.search(literal.group(0)) for literal in STRINGS.finditer(ADJACENT_STRINGS.sub("", strip_comments(text)))):
                 found.append(f"{path}: a text with a fixed list of targets; src/boards/known_products.h and tools/targets.h have them from the table")
             if LLVM_INCLUDE.search(text) and not LLVM_ROOMS.match(path):
-                found.append(f"{path}: includes LLVM outside the rooms that may")
+                found.append(f"{path}: includes LLVM outside the folders that may")
             if room in ("templates/kernel", "templates/call") and LLVM_INCLUDE.search(text):
                 found.append(f"{path}: what a kernel or a call is may not know LLVM")
         if EMISSION.match(path):

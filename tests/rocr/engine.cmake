@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# wavejit itself beneath AMD's HIP and ROCr. The programs are those of other rooms; support/test_device.h opens HIP's GPUs in them.
+# wavejit itself beneath AMD's HIP and ROCr. The programs are those of other folders; support/test_device.h opens HIP's GPUs in them.
 #
 # Forward tests, on either front: <name> <program> <GPUs> <filter>. A sample for ./dev test …
 set(rocr_forward_tests

@@ -179,7 +179,7 @@ TEST(KernelNotes, ThatAreNotThereSayNothing) {
   EXPECT_EQ(difference(NotedImage{}), "none");
 }
 
-// Arrays in arrays: each level is one byte, and would be a frame on the stack of who reads them.
+// Arrays in arrays: each level is one byte of the file, and would be a stack frame of a recursive reader.
 TEST(KernelNotes, ThatGoDeeperThanAnyCompilersSayNothing) {
   constexpr std::size_t depth = 8'000'000;
   Elf64_Ehdr header{};

@@ -190,7 +190,7 @@ TEST_F(KnownCalls, WhatIsKnownOfLatentCallsIsWhatACheckSays) {
   for (const Latent& call : latent_calls()) expect_known_is_checked<attention_latent::CallPlan>(call);
 }
 
-// What hangs on more addresses than are looked at.
+// Calls that depend on more addresses than a known call compares.
 TEST_F(KnownCalls, CallsWithABiasAReportOrListsAreNotKept) {
   Forward bias = good_call();
   bias.bias = wavejit_dense_tensor(fake_address(6), WAVEJIT_FP16, 1, 1, 255, 512);

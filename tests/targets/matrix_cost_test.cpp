@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Passes of matrix instructions by two other roads than src/isa's table: LLVM's scheduling model, as llvm-mca prints
-// it, and published rates where that model knows no difference.
+// Passes of matrix instructions from two sources other than src/isa's table: LLVM's scheduling model, as llvm-mca
+// prints it, and published rates where that model does not distinguish instructions.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -26,7 +26,7 @@ WORDS_OF_BACKWARD = (
     "Tensor? key_starts=None, Tensor? key_lengths=None, SymInt max_query_length=0, SymInt max_key_length=0"
 )
 WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
-# The forward operators' words that a gradient hangs on; of the others there is none.
+# The forward operators' words that change a gradient; the other words change none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
 SAVED = frozenset(("alibi", "bias", *_backward_dispatch.NUMBERS))
 TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))

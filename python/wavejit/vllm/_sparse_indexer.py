@@ -23,7 +23,7 @@ from ._serving import serving
 logger = logging.getLogger("vllm.wavejit")
 NAME = SparseAttnIndexer.__name__
 DIM, SCALE_BYTES = 128, 4
-# Rows of a sequence: kernels differ in whether neighbours share their keys, which hangs on their number.
+# Rows of a sequence for which kernels differ: neighbours may share their keys, depending on the number of rows.
 ROWS_OF_KERNELS = (1, 2, 3, 4)
 # Scores of a call, beyond which its rows go in rounds (docs/sparse-indexer.md).
 MOST_WORKSPACE = 256 << 20

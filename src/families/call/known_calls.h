@@ -32,7 +32,8 @@ namespace wavejit::families {
 //     static constexpr std::array<std::size_t, 1> outputs = {1};
 //   };
 //
-// A tensor's data stands at its begin. A pointer whose check hangs on more than memory does not belong here.
+// A tensor's data is the pointer at its begin. A pointer whose check depends on more than its address does not belong
+// here.
 template <typename Struct>
 struct MovingPointers;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Failures of this room are those of the families: a status and one line for people.
+// Failures of the runtime are those of the families: a status and one line for people.
 #pragma once
 
 #include "families/call/failure.h"

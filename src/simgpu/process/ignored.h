@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Findings that nobody wants to hear of (WAVEJIT_SIM_IGNORE): of a check, or of a check in some kernels. The check goes
-// on, since others hang on what it follows; it says nothing.
+// Findings that the user does not want to see (WAVEJIT_SIM_IGNORE): of a check, or of a check in some kernels. The
+// check still runs, since other checks depend on what it follows; it reports nothing.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ class Ledger {
   std::vector<std::string> findings_;  // JSON objects
   std::string not_timed_;              // the first reason
   std::uint64_t copied_bytes_ = 0;
-  std::mutex file_;  // of who writes the report
+  std::mutex file_;  // held while a report is written
 };
 
 }  // namespace wavejit::simgpu

@@ -71,8 +71,8 @@ class LineStream final : public TileStream {
   int transfers() const { return lines_of_piece() / waves_ * pieces_; }
   // Where registers are short: a lane keeps one offset a line, and makes those of the pieces anew for each tile.
   void keep_few_offsets() { few_offsets_ = true; }
-  // The transfers of one of the wave's lines (0 … lines() − 1) one by one, for who puts other work between them.
-  // `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
+  // The transfers of one of the wave's lines (0 … lines() − 1), one by one, for callers that put other work between
+  // them. `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
   // nothing, and zeros arrive.
   using Transfer = std::function<void()>;
   std::vector<Transfer> transfers_of_line(language::Value* image, language::Value* tile, const TilePages::Place& place,

@@ -22,8 +22,8 @@ class NarrowLines final : public RowLoads {
 
   language::Strand write(const language::Values& loaded) override { return write(0, loaded); }
   language::Strand write(int buffer, const language::Values& loaded);
-  // The two halves of it, for who widens where it has time and writes elsewhere: `units` become what stands in LDS, 16
-  // bytes each, in operations of about one issue slot; they and `loaded` must stay until the last of them.
+  // The two halves of `write`, for callers that widen early and write later: `units` become what LDS will hold, 16
+  // bytes each, in operations of about one issue slot; `units` and `loaded` must stay until the last operation.
   language::Strand widen(const language::Values& loaded, language::Values& units) const;
   void write_units(int buffer, const language::Values& units);
   language::OperandA rows(int buffer, int row_block, int dim_block) override {

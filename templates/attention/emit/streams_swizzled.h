@@ -53,7 +53,7 @@ class SwizzledStream : public TileStream {
   virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
                                             language::Value* unseen = nullptr) = 0;
   virtual language::Strand write(const language::Values& loaded) = 0;
-  // Loads of the thread's part one by one, for who puts other work between them.
+  // The loads of this thread's part one by one, for callers that put other work between them.
   using Load = std::function<language::Value*()>;
   int loads() const { return static_cast<int>(loads_.size()); }
   // Registers, or tuples of them, that fetch returns.

@@ -19,8 +19,8 @@ struct KeyListArguments {
   std::uint32_t slots = 0;        // of the cache; of listed slots
   std::uint32_t heads = 1;        // lists of a query
   std::uint32_t causal = 0;       // whether the diagonal hides keys
-  // Read by kernels that leave parts, and by who merges them. Parts of a row, of both lists; those before the walk's
-  // own; the second list's counts, entries and parts before it.
+  // Read by kernels that leave parts, and by the kernel that merges them. Parts of a row, of both lists; those before
+  // the walk's own; the second list's counts, entries and parts before it.
   std::uint64_t second_counts = 0;
   std::uint32_t parts = 0;
   std::uint32_t first_part = 0;

@@ -80,7 +80,7 @@ WAVEJIT_VECTOR_CLONES void add_weighted(const double* weights, const double* cou
 
 std::size_t round_up(std::size_t value, std::size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// One block of rows, with the room it works in.
+// One block of rows, with the scratch memory that it uses.
 class RowBlock {
  public:
   explicit RowBlock(const HeadRows& head)

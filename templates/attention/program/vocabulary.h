@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The tools' own words, said in this room without their namespace.
+// The tools' own words, used in this folder without their namespace.
 #pragma once
 
 namespace wavejit::tools {}

@@ -297,7 +297,7 @@ std::string AttentionCall::descriptor(Line line) const {
     descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
     if (splits_.splits == 1) descriptor.splits = 1;
   } else if (problem_.packed_queries && splits_.splits != 1) {
-    // Where parts stand hangs on how many rows there are; without a word of them every sequence is the longest.
+    // The place of the parts depends on the number of rows; without that number every sequence counts as the longest.
     AttentionProblem even = problem_;
     even.query_rows = std::uint64_t{problem_.batch} * problem_.query_length;
     if (has_parts_by_sequence(even) != has_parts_by_sequence(problem_))

@@ -50,7 +50,7 @@ struct ProblemDescriptor {
   std::vector<std::int64_t> key_lengths;
   // With packed queries: rows of all sequences together, as the tensor has them; nothing: what the lengths add up to.
   std::optional<std::int64_t> query_rows;
-  // The most keys that all sequences have together; nothing: not said. A hint to who cuts keys.
+  // The most keys that all sequences have together; nothing: not said. A hint for planning split keys.
   std::optional<std::int64_t> total_keys;
   // With shape.first_keys: one a sequence; empty: the words give no numbers.
   std::vector<std::int64_t> first_keys;
@@ -58,8 +58,9 @@ struct ProblemDescriptor {
   attention::Extent cache_scales = attention::Extent::none;
   DescribedLists lists;
   attention::Extent bool_mask = attention::Extent::none;  // batches and heads with a mask of their own; none: no mask
-  // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; for who makes
-  // lists: in no order, with holes and repeats, of counts of their own. shape.slots: by slot of the cache.
+  // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; and for tools
+  // that generate lists: in no order, with holes and repeats, and with counts of their own. shape.slots: by slot of the
+  // cache.
   std::int64_t top_k = 0;
   bool list_each_head = false;
   bool mixed_lists = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lines of a tile that are to come into an image, for who asks for them a few transfers at a time, between other work.
+// Lines of a tile that are still to be fetched into an image; the caller issues a few transfers at a time, between
+// other work.
 #pragma once
 
 #include <vector>

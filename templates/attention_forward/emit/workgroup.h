@@ -83,8 +83,8 @@ inline attention::QueryNumbers query_numbers(const ForwardKernel& spec) {
   return spec.query_fp32 ? attention::QueryNumbers::floats : attention::QueryNumbers::operands;
 }
 
-// V and O of waves that share a chunk, for who has asked memory for K meanwhile: nothing that they take is worked out
-// in front of this.
+// V and O of waves that share a chunk. The caller has requested K from memory before: no instruction that V and O need
+// is placed before this call.
 void make_later_slices(language::Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup);
 // Makes O's slice where rows end, for waves that have no scalar registers for it during the walk; does nothing for
 // others, whose O was made before.

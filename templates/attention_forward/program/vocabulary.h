@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The words of the tools and of any attention's laboratory, said in this room without their namespaces.
+// Words of the tools and of templates/attention/program, used in this folder without their namespaces.
 #pragma once
 
 namespace wavejit::tools {}

@@ -42,7 +42,7 @@ struct ProblemDescriptor {
   std::int64_t launches = 0;      // of several runs: 1 or 2; 0: not said
   std::int64_t top_k = 0;         // keys that each query's list names; 0: no lists
   bool slots = false;             // by their slot in the cache
-  bool mixed = false;             // for who makes lists: in no order, with holes and repeats, of counts of their own
+  bool mixed = false;             // for generators of lists: in no order, with holes and repeats, of own counts
   std::int64_t second_top_k = 0;  // of a second list over a cache of its own
   std::string seed = {};
 

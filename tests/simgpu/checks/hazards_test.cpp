@@ -326,7 +326,7 @@ std::map<std::string, std::string> recognized(const std::string& target) {
   return all;
 }
 
-// By another road: what LLVM's hazard recognizer inserts between the two.
+// Another source for the same wait states: those that LLVM's hazard recognizer inserts between the two.
 void expect_inserted(const Case& c) {
   static std::map<std::string, std::map<std::string, std::string>> of_targets;
   const auto [of_target, first] = of_targets.try_emplace(c.target);

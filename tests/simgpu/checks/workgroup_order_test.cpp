@@ -122,7 +122,7 @@ const std::vector<Case>& wrong_ones() {
   return all;
 }
 
-// Nobody's result hangs on noise: what is not written stays 0.
+// Memory starts at 0, so that no result depends on noise.
 struct Memory {
   Buffer<std::uint32_t> words{1024, 0};
   std::vector<std::uint32_t> result() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Faults put into what the last workgroup to arrive hangs on (templates/attention/emit/arrivals.h): each is reported,
-// or makes a result another one. Whole calls, one after the other on an engine, whose counters
-// stay.
+// Faults planted in the code that the last workgroup to arrive depends on (templates/attention/emit/arrivals.h): each
+// is reported, or changes a result. The calls are whole ones, one after the other on an engine whose counters stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

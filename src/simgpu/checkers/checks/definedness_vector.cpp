@@ -166,8 +166,8 @@ void Definedness::follow_select(Wave& wave, const Instruction& instruction, cons
   set(effects.writes[0].first, planes, wave.exec(), source);
 }
 
-// Bit by bit: each byte of the result hangs on the same byte of each source. Half a register that holds nothing, beside
-// the half that a 16-bit instruction wrote, stays where it is.
+// Bit by bit: each byte of the result depends on the same byte of each source. If a 16-bit instruction writes one half
+// of a register, the other half keeps its state, even if it holds nothing.
 void Definedness::follow_bits(Wave& wave, const Instruction& instruction, const Effects& effects) {
   const Source source = source_of(effects);
   Planes planes{};

@@ -3,7 +3,7 @@
 //
 // Where the hardware has no atomic of a kind (the greater of two floats on CDNA, a sum of doubles on RDNA4), LLVM loads
 // the place by a plain load, and makes a loop that swaps in what comes of it as long as the place still holds that. By
-// the memory model the load races with atomics of others. The result does not hang on it: an old or torn value makes
+// the memory model the load races with atomics of others. The result does not depend on it: an old or torn value makes
 // the swap fail, and the loop goes on with what the swap found.
 //
 // So a race between a plain load and an atomic is put aside until the launch is over. It is none when some wave was
@@ -33,8 +33,8 @@ class SwapLoops {
   bool follows() const { return follows_.load(std::memory_order_relaxed); }
   void follow() { follows_.store(true, std::memory_order_relaxed); }
 
-  // What a race hangs on: the one of the two that is a plain load, where the other one is an atomic that changes what
-  // it finds. Null: neither, or nothing is followed. `other` may be null.
+  // The load that a race comes from: whichever of the two instructions is a plain load, if the other one is an atomic
+  // that changes the value it finds. Null: neither is, or nothing is followed. `other` may be null.
   const Instruction* load_of(const Instruction& instruction, const Instruction* other) const;
   bool wants(const Wave& wave, const Instruction& instruction, const Instruction* other);
   void put_aside(const Instruction& load, Finding finding);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How RDNA4 spells what CDNA has under another name. Rooms register by CDNA's names; a registry for RDNA4 translates.
+// How RDNA4 spells what CDNA has under another name. Folders register by CDNA's names; a registry for RDNA4 translates.
 //
 //   rdna4_name("global_load_dwordx4") == "global_load_b128"
 //   rdna4_name("v_bitop3_b32").empty()      // it has none

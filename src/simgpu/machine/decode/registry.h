@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which handler executes a mnemonic, and what is known of it (record.h). Filled once per target by the rooms that know
-// the semantics.
+// Which handler executes a mnemonic, and what is known of it (record.h). Filled once per target by the folders that
+// know the semantics.
 #pragma once
 
 #include <cstdint>
@@ -57,12 +57,12 @@ class Registry {
   isa::InstructionSet instruction_set_;
 };
 
-// The rooms. Scalar, control and memory live in scalar/ and memory/; vector and matrix declare theirs in
-// vector/vector.h and matrix/matrix.h.
+// The folders that register instructions. Scalar, control and memory instructions live in scalar/ and memory/; vector
+// and matrix instructions are declared in vector/vector.h and matrix/matrix.h.
 void register_scalar(Registry& registry);
 void register_control(Registry& registry);
 void register_memory(Registry& registry);
-// What RDNA4 has of its own, by the same rooms.
+// Instructions that only RDNA4 has, from the same folders.
 void register_rdna4_scalar(Registry& registry);
 void register_rdna4_control(Registry& registry);
 

@@ -89,9 +89,9 @@ Settings settings_for(const ResidentKernel& kernel) {
   return settings;
 }
 
-// Kernels written by hand may leave out what orders a wave's reads of LDS and the next load into the same bytes, since
-// on hardware the one is long over when the other arrives. Where nobody asks for an order they run in that one, and the
-// launch says when its result hung on it.
+// Kernels written by hand may leave out what orders a wave's reads of LDS and its next load into the same bytes,
+// because on hardware the read is long over when the load arrives. If nobody asks for an order, such kernels run in
+// that order, and the launch reports when its result depended on it.
 void take_clocks_order(Launch& launch) {
   const Config& config = Process::instance().config();
   const bool is_open = config.order_is_open && launch.settings.schedule == Schedule::in_order &&

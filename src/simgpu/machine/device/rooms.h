@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every room that knows instructions, in one place.
+// Every folder that registers instructions, in one place.
 #pragma once
 
 namespace wavejit::simgpu {

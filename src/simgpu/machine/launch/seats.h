@@ -64,7 +64,7 @@ class Keeper {
   virtual Observer* recorder() = 0;
   // Linear ids of the workgroups that run when nobody asks for results: the sample, or none for all of them.
   virtual std::span<const std::uint64_t> needed() const = 0;
-  // Whether the workgroups run one after the other: what one of them does may hang on who came before.
+  // Whether the workgroups run one after the other, so that one may depend on those that ran before it.
   virtual bool in_turn() const = 0;
   // More of them, each time those have run, until there are none: for work that differs from workgroup to workgroup.
   // Linear ids that run next, some of them again.

@@ -87,7 +87,7 @@ void UnitOrder::emit() {
       ir_.CreateAdd(wide(kernel_, ir_.CreateMul(of_head_, number(offsetof(Arguments, units)))), wide(kernel_, first_));
   const Buffer order(kernel_, ir_.CreateAdd(kernel_.argument_i64(offsetof(Arguments, order)), ir_.CreateShl(begin, 2)),
                      bytes);
-  // Those of a class in their own order: no class hangs on when another was counted.
+  // Units of one class keep their own order, so the place of a unit does not depend on when another class was counted.
   language::loop_in_phases(
       kernel_, 1, {zero, places_of_classes(counted[1])},
       [&](int, const Values& at) -> Values {
