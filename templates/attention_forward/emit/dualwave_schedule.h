@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The dual-wave pipeline as data: who fetches, reads, multiplies and waits when. dualwave.cpp walks it; to move work in
-// time, change a row in dualwave_schedule.cpp, or within an Overlap a ladder (ladders.h). dualwave_model.h says whether
-// the tables are right.
+// The dual-wave pipeline as data: which wave fetches, reads, multiplies and waits when. dualwave.cpp walks it. To move
+// work in time, change a row in dualwave_schedule.cpp, or a ladder (ladders.h) for the work within an Overlap.
+// dualwave_model.h checks that the tables are right.
 //
 // A workgroup is two groups of four waves, each SIMD hosting one wave of each. Work is cut into clusters, every one of
 // which ends in a barrier of the whole workgroup; memory and compute clusters alternate, and the second group runs one
 // cluster behind the first. So on each SIMD one wave moves data while its partner multiplies.
 //
-// The walk over T key tiles, counted here from the first one walked (tile t stands in LDS buffer t mod 2):
+// The walk over T key tiles, counted from the first one walked (tile t lies in LDS buffer t mod 2):
 //
 //   start      tiles 0 and 1 on their way, tile 0's keys in LDS; the stagger opens
 //   prologue   scores of tile 0
@@ -16,10 +16,11 @@
 //
 // Any T ≥ 1: start, prologue and drain need no other tile than 0.
 //
-// Q, K and V in 8 bits are read in half as many registers, so that keys and values of a step stand in them together:
-// two clusters a tile over three buffers. K(t + 3) and V(t + 2) are fetched where K(t + 1) and V(t) are read, into the
-// buffers that the cluster before the last one read, and awaited in the next memory cluster, one before they are read.
-// What of a softmax does not fit under its products comes behind the barrier, beside the partner's (Rest).
+// Q, K and V in 8 bits take half as many registers, so that registers hold the keys and the values of a step together.
+// A tile then has two clusters, and LDS three buffers. K(t + 3) and V(t + 2) are fetched where K(t + 1) and V(t) are
+// read, into the buffers that were read two clusters before. The next memory cluster waits for them, one memory cluster
+// before they are read. Operations of a softmax that do not fit under its products come after the barrier, beside the
+// partner's products (Rest).
 //
 // Why two buffers and these waits are enough, however far a wave runs ahead. Let a wave be in its cluster n. The
 // barrier that it passed last was passed by every wave of its own group at the end of its cluster n − 1, and by the
@@ -71,11 +72,11 @@ using schedule::Softmax;
 using schedule::Stream;
 using schedule::Tile;
 
-// All fragments of a tile from LDS into registers, for the product of the compute cluster that follows.
+// Reads all fragments of a tile from LDS into registers, for the product of the compute cluster that follows.
 struct Read {
   Tile tile;
 };
-// For this wave's LDS reads, and for its fetches up to the `fetches_left` youngest. Each fetch is one tile's.
+// Waits for this wave's LDS reads, and for its fetches except the `fetches_left` youngest. Each fetch is one tile's.
 struct Wait {
   static constexpr int all = std::numeric_limits<int>::max();  // no fetch is waited for
   int fetches_left = all;
@@ -88,7 +89,7 @@ struct Memory {
   schedule::List<MemoryAct, 8> acts;
 };
 
-// Matrix instructions with a softmax in their shadow, along a ladder.
+// Matrix instructions with a softmax in their shadow, as a ladder orders them.
 struct Overlap {
   Product product = Product::none;
   Softmax softmax = Softmax::none;
@@ -100,15 +101,15 @@ using ComputeAct = std::variant<Overlap, LoadModifiers, Modify, Rescale, EndPart
 struct Compute {
   std::string_view name;
   schedule::List<ComputeAct, 4> acts;
-  // The computing wave issues before its partner: raised before the barrier that opens the cluster, lowered behind the
-  // one that closes it. The pipe stands still from the last product of one wave to the first of its partner, and every
-  // instruction there is lost.
+  // The wave that computes issues before its partner: its priority is raised before the barrier that opens the cluster,
+  // and lowered after the one that closes it. Between the last product of one wave and the first of its partner the
+  // matrix pipe is idle, so every instruction there costs time.
   bool raised_priority = false;
-  // Behind the barrier that closes it, while the partner multiplies. No LDS is touched but what is the lane's own.
+  // Acts after the barrier that closes the cluster, while the partner multiplies. They touch no LDS but the lane's own.
   schedule::List<ComputeAct, 2> behind = {};
 };
 
-// What stands between two barriers.
+// The work between two barriers.
 using Cluster = std::variant<Memory, Compute>;
 constexpr std::string_view name_of(const Cluster& cluster) {
   return std::visit([](const auto& row) { return row.name; }, cluster);
@@ -119,17 +120,17 @@ struct Schedule {
   schedule::List<Cluster, 4> prologue;
   schedule::List<Cluster, 4> steady;
   schedule::List<Cluster, 4> drain;
-  // In LDS of each stream, tile t in buffer t mod their number.
+  // Buffers in LDS of each stream: tile t is in buffer t mod `buffers`.
   int buffers = 2;
 };
 
-// Orders that kernels have: of a memory cluster's acts.
+// Orders of the acts of a memory cluster that kernels use.
 enum class Order : std::uint8_t {
   usual,
-  fetch_last,               // a ladder's wish: DMA behind the LDS reads
-  modify_first,             // scores are modified before values are read: registers are short
+  fetch_last,               // a ladder asks for it: DMA after the LDS reads
+  modify_first,             // scores are modified before values are read, because registers are short
   modify_first_fetch_last,  // both
-  bytes,                    // two clusters a tile over three buffers: of Q, K and V in 8 bits
+  bytes,                    // Q, K and V in 8 bits: two clusters a tile over three buffers
 };
 Order order_of(const ForwardKernel& spec);
 const Schedule& schedule_in(Order order);

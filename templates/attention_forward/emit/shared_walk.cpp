@@ -46,25 +46,25 @@ using language::SoftmaxState;
 using language::Value;
 using language::Values;
 
-// W waves walk the tiles in steps of W. All have the same 32 rows.
+// W waves walk the tiles in steps of W. All waves have the same 32 rows.
 //
-//   Sᵀ = K · Qᵀ      of tile W · step + w, wave w: whose K it has fetched for itself
-//   maxima           of all tiles of the step, by LDS: every wave raises m tile by tile, as one wave alone does
-//   P                of the wave's tile, with m as it is behind that tile; by LDS, with what its weights add up to
-//   Oᵀ += Vᵀ · Pᵀ    of the wave's share of the dims, tile by tile; l likewise, in every wave
+//   Sᵀ = K · Qᵀ      wave w computes tile W · step + w, whose K it has fetched for itself
+//   maxima           of all tiles of the step, through LDS: every wave raises m tile by tile, as a single wave would
+//   P                of the wave's tile, with m as it is after that tile; through LDS, with the sums of its weights
+//   Oᵀ += Vᵀ · Pᵀ    for the wave's share of the dims, tile by tile; every wave computes l in the same way
 //
-// So a row's numbers meet in the order in which a wave alone has them, and its bits are the same. Images of K and V
-// stand once in LDS, one each for a wave's tile. Three barriers a step:
+// So a row's numbers are added in the order in which a single wave would add them, and the bits are the same. K and V
+// have one image each for a wave's tile in LDS. A step has three barriers:
 //
-//   first     every wave has left its tile's maxima. Everybody's reads of the last step's P and sums have returned
-//   second    every wave has its P and sums in LDS, and V of its own tile. Everybody's reads of maxima have returned
-//   third     everybody's reads of V have returned: the next V may come
+//   first     every wave has written its tile's maxima. All reads of the last step's P and sums have returned
+//   second    every wave has its P and sums in LDS, and V of its own tile. All reads of maxima have returned
+//   third     all reads of V have returned, so that the next V may be fetched
 //
-// So all that is made of K is made while V is on its way. The next K comes as soon as its wave, which alone reads it,
-// has read the last.
+// So everything that is computed from K is computed while V is in flight. The next K is fetched as soon as its wave,
+// which alone reads it, has read all of it.
 //
-// Of a wave's transfers the tile's K are older than its V, and those older than the next K. The backend counts some
-// transfers as LDS reads: between reads, transfers and the use of what was read stands a wait.
+// Among a wave's transfers, the K of a tile is older than its V, and V is older than the next K. The backend counts
+// some transfers as LDS reads; so there is a wait between reads, transfers and the first use of what was read.
 class SharedWalk {
  public:
   SharedWalk(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan)
@@ -123,11 +123,11 @@ class SharedWalk {
             .waited_for = true,
             .own_images = true};
   }
-  // Behind the maxima, which waves leave before all have read Q.
+  // The query lies after the maxima, because waves write maxima before all waves have read Q.
   int query_offset() const {
     return plan_.exchange_offset() + ChunkExchangePlan{spec_.chunk_waves, wave_.lanes}.maxima_bytes();
   }
-  // DMA rounds nothing.
+  // Q in f32 cannot pass through LDS, because DMA does not round.
   bool query_by_lds() const { return !spec_.query_fp32 && query_offset() + plan_.k_tile_bytes <= plan_.total_bytes(); }
   int image_bytes() const { return plan_.k_offset(1) - plan_.k_offset(0); }
   int waves() const { return spec_.chunk_waves; }
@@ -176,7 +176,7 @@ class SharedWalk {
     const Stop first = stop_of(own_tile(state.step), state.marks, 0);
     lines_of(keys_, first, entries, 0, keys_.lines()).fetch();
     begin_values();
-    // V waits for it: in front of memory stands a short queue, in which K of one wave would stand behind V of another.
+    // V waits for Q: memory's queue is short, and in it K of one wave would wait behind V of another.
     take_query();
     lines_of(*values_, first, entries, 0, first_value_lines(), workgroup_.first_seen).fetch();
     ask_for_walk(kernel_, spec_, workgroup_);
@@ -188,7 +188,7 @@ class SharedWalk {
     return from_values(state, end);
   }
 
-  // Memory is on its way to K: what is made meanwhile costs nothing.
+  // K is in flight, so instructions that are issued here cost no time.
   void begin_values() {
     keys_.begin_rows(workgroup_.lane_group);
     queries_.begin_rows(workgroup_.lane_group);
@@ -198,7 +198,7 @@ class SharedWalk {
     values_->begin_transposed(workgroup_.lane_group);
   }
 
-  // Q by way of LDS, where P will stand: waves fetch lines of whole rows, and not each wave pieces of all rows.
+  // Loads Q through LDS, at the place of P: a wave fetches whole rows, in place of pieces of all rows.
   void fetch_query() {
     if (!query_by_lds()) {
       query_loads_ = load_query(kernel_, spec_.head_dim_qk, workgroup_.q, workgroup_, query_numbers(spec_));
@@ -210,7 +210,7 @@ class SharedWalk {
                                       [&](Value* row) { return begin_of_query_row(kernel_, spec_, workgroup_, row); }))
         transfer();
   }
-  // Behind the first keys' transfers.
+  // Called after the transfers of the first keys have been issued.
   void take_query() {
     if (!query_by_lds()) {
       query_ = query_operands(kernel_, workgroup_, matrix_, query_loads_, query_numbers(spec_));
@@ -224,8 +224,8 @@ class SharedWalk {
     query_ = query_operands(kernel_, workgroup_, matrix_, rows);
   }
 
-  // What is to come of a tile into an image of the wave's own. `first_seen`: of values of the walk's first step
-  // (attention/emit/unseen_keys.h).
+  // The lines of a tile that are still to be fetched into the wave's own image. `first_seen`: for the values of the
+  // walk's first step (attention/emit/unseen_keys.h).
   LinesToFetch lines_of(LineStream& stream, const Stop& stop, Value* entries, std::size_t first_line, std::size_t lines,
                         Value* first_seen = nullptr) {
     return {{.kernel = &kernel_,
@@ -241,7 +241,7 @@ class SharedWalk {
             lines};
   }
 
-  // Nobody sees a tile that is not walked.
+  // A tile that is not walked counts as one that no row sees.
   Stop stop_of(Value* tile, const Values& marks, std::size_t which) const {
     if (marks.empty()) return tile;
     llvm::IRBuilder<>& ir = kernel_.ir();
@@ -249,11 +249,11 @@ class SharedWalk {
     return {tile, ir.CreateSelect(exists, marks[which], kernel_.constant(0))};
   }
 
-  // Memory is to have something to fetch at any time, and little waits in its queue, which would hold up the waves: so
-  // what a step fetches is spread over all that it does. V's last lines come with the next step.
+  // Memory should always have something to fetch, but a full queue would hold up the waves. So the fetches of a step
+  // are spread over all of its work. V's last lines are fetched in the next step.
   static constexpr std::size_t last_value_lines = 3;
   static constexpr std::size_t first_value_transfers = 2;  // before the first product
-  // How the next K is dealt out, by what goes before its parts.
+  // How many parts of the next K are fetched in each stretch of a step.
   static constexpr int keys_under_scores = 5;
   static constexpr int keys_behind_maxima = 3;
   static constexpr int keys_behind_growth = 2;
@@ -284,7 +284,7 @@ class SharedWalk {
     const Values fetched = modifiers_.fetch(spec_.bool_mask ? walk_.at_most_last(tile) : tile);
     Value* entries = pages_ ? pages_->entries(own_tile(next_step(next_step(step)))) : nullptr;
     if (spec_.bool_mask) state.marks = {state.marks[1], walk_.read(own_tile(next_step(next_step(step))))};
-    // Its other lines came with the step before: only those of the first step have keys that nobody sees.
+    // The other lines were fetched in the step before. Only the first step's lines can have keys that no row sees.
     lines_of(*values_, own, pages_ ? state.entries[0] : nullptr, first_value_lines(), last_value_lines,
              workgroup_.first_seen)
         .fetch();
@@ -303,7 +303,7 @@ class SharedWalk {
     Value* grows = any_grows(kernel_, growths);
     next_keys.fetch(transfers_of_keys(keys_behind_growth));
     leave_weights(maximum_behind_own(kernel_, growths), scores, next_keys);
-    // The wave's V has arrived, which is older.
+    // The wave's V has arrived, since it is older than the next K.
     language::wait_for_lds_and_fills(kernel_, keys_.transfers() - static_cast<int>(next_keys.left()));
     language::barrier(kernel_);
 
@@ -330,7 +330,7 @@ class SharedWalk {
   }
   int score_blocks() const { return spec_.tile_keys / wave_.rows; }
 
-  // The next K begins to come meanwhile.
+  // Fetches of the next K are issued between the products.
   std::vector<Accumulator> multiply_keys(const std::vector<OperandA>& keys, LinesToFetch& next) {
     const auto blocks = static_cast<std::size_t>(score_blocks());
     const std::size_t transfers = transfers_of_keys(keys_under_scores);
@@ -348,7 +348,7 @@ class SharedWalk {
     return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, one, other);
   }
 
-  // P of the wave's tile and what it adds up to, for all.
+  // Writes P of the wave's tile and the sum of its weights to LDS, for all waves.
   void leave_weights(Value* maximum, std::vector<Accumulator>& scores, LinesToFetch& next) {
     SoftmaxState own = softmax_.initial();
     own.maximum = maximum;
@@ -366,7 +366,7 @@ class SharedWalk {
   }
   int operands() const { return spec_.tile_keys / wave_.fragment_k(); }
 
-  // Where V's dims of the wave begin in an image. Who has none reads another's.
+  // Where the wave's dims of V begin in an image. A wave without dims reads those of another wave.
   Value* begin_of_dims() {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const int block_bytes = wave_.rows * targets::bytes_of(matrix_.element());
@@ -392,7 +392,7 @@ class SharedWalk {
     return read;
   }
 
-  // What a wave left of its tile.
+  // What a wave wrote to LDS about its tile.
   struct TileParts {
     std::vector<OperandB> weights;
     language::RunningSums sums;
@@ -405,14 +405,16 @@ class SharedWalk {
     return parts;
   }
 
-  // l and O of the wave's dims with all tiles of the step: as in a wave alone, each time first onto the tile's maximum.
-  // Where no row's maximum grows, nothing stands between the products. The next V begins to come meanwhile.
+  // Updates l and the wave's dims of O with all tiles of the step. As in a single wave, both are first rescaled to the
+  // tile's maximum. If no row's maximum grows, nothing is issued between the products. Fetches of the next V begin
+  // here.
   void accumulate(State& state, const std::vector<OperandA>& values, const TileGrowths& growths, Value* any,
                   const std::function<LinesToFetch()>& next) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Values before(state.softmax.sums.begin(), state.softmax.sums.end());
     for (const Accumulator& output : state.outputs) before.push_back(output.value);
-    // Two conditions: of one with two ways the backend makes two, and ways through the code that were not there.
+    // Two conditions in place of one with two branches, because the backend would add paths through the code to the
+    // latter.
     Values after = language::if_uniform(kernel_, ir.CreateNot(any), Likelihood::even, before, [&](const Values& from) {
       return accumulated(from, state, values, nullptr, next());
     });
@@ -463,11 +465,11 @@ class SharedWalk {
   Workgroup workgroup_;
   ScoreModifiers modifiers_;
   language::Lds lds_;
-  std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
+  std::optional<attention::KeyPages> pages_;  // declared before the streams, which use it
   std::optional<attention::KeyPages> no_pages_;
   std::optional<attention::TilePages> no_tile_pages_;
   LineStream keys_;
-  std::optional<LineStream> values_;  // from begin_values on
+  std::optional<LineStream> values_;  // made in begin_values
   LineStream queries_;
   ChunkExchange exchange_;
   language::Softmax softmax_;
@@ -475,7 +477,7 @@ class SharedWalk {
   attention::TileInterval& walk_;
   MergedRows merged_;
   Value* image_;        // uniform: where the wave's images begin behind the first wave's
-  Values query_loads_;  // where LDS has no room for Q
+  Values query_loads_;  // if LDS has no room for Q
   std::vector<OperandB> query_;
 };
 

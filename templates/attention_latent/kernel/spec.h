@@ -39,7 +39,7 @@ using attention::Modifiers;
 
 inline constexpr std::string_view family_name = "attention_latent";
 
-// Columns of K, and its first columns, which are V.
+// Columns of K. V is its first columns.
 enum class Dims : std::uint8_t { d576, d512, d320 };
 inline constexpr families::Names<Dims, 3> dims_names = {
     {{Dims::d576, "576/512"}, {Dims::d512, "512"}, {Dims::d320, "320/256"}}};
@@ -56,18 +56,18 @@ enum class Pages : std::uint8_t { dense, granules, tiles, keys };
 inline constexpr families::Names<Pages, 4> pages_names = {
     {{Pages::dense, "none"}, {Pages::granules, "granules"}, {Pages::tiles, "tiles"}, {Pages::keys, "keys"}}};
 
-// Rows of a cache of 8 bits that have scales in them. of_128: V's columns in e4m3, then one f32 for each 128 of them,
-// then the others, the rope, in bf16: 656 bytes of 512 + 64 columns, as FlashMLA has them for DeepSeek V3.2. A key is
-// round(byte · scale) to the queries' type, whoever reads it.
-// of_64: of 512 columns, all of them V's, 448 in e4m3 and 64 in bf16, and behind all rows of a page (of a sequence) 8
-// bytes each with powers of two in E8M0, one for each 64 columns and one for nothing: 584 bytes, as FlashMLA has them
-// for DeepSeek V4.
+// Formats of a cache of 8 bits whose rows contain scales. of_128: V's columns in e4m3, then one f32 scale for each 128
+// of them, then the other columns, the rope, in bf16: 656 bytes for 512 + 64 columns, as FlashMLA has them for DeepSeek
+// V3.2. Every kernel takes a key as round(byte · scale) in the queries' type.
+// of_64: 512 columns, all of them V's, of which 448 are in e4m3 and 64 in bf16. Behind all rows of a page (of a
+// sequence) each row has 8 bytes: powers of two in E8M0, one for each 64 columns in e4m3, and one unused byte. A row
+// takes 584 bytes, as FlashMLA has them for DeepSeek V4.
 enum class RowScales : std::uint8_t { none, of_128, of_64 };
 inline constexpr families::Names<RowScales, 2> row_scales_names = {
     {{RowScales::of_128, "128"}, {RowScales::of_64, "64"}}};
 constexpr int scaled_columns(RowScales scales) { return scales == RowScales::of_128 ? 128 : 64; }
 constexpr Dims dims_of(RowScales scales) { return scales == RowScales::of_64 ? Dims::d512 : Dims::d576; }
-// Columns in 16 bits of rows of_64.
+// The columns in bf16 of a row in the format of_64.
 inline constexpr int wide_columns = 64;
 inline constexpr int exponent_row_bytes = 8;
 
@@ -79,19 +79,19 @@ constexpr int count_of(Rows rows) { return rows == Rows::r32 ? 32 : rows == Rows
 // What a problem asks for.
 struct AskedWords {
   DataType dtype = DataType::bf16;
-  CacheType cache = CacheType::as_queries;  // what memory holds of keys
+  CacheType cache = CacheType::as_queries;  // the type of keys in memory
   RowScales row_scales = RowScales::none;
   Dims dims = Dims::d576;
   Mask mask = Mask::none;
-  Modifiers modifiers;  // of which kernels know softcap
+  Modifiers modifiers;  // kernels of this family have softcap only
   Rows rows = Rows::r32;
   Pages pages = Pages::dense;
   // Each query has a list of the keys that it sees, by their number in the sequence, or by their slot in the cache
-  // (page · keys of a page + key). The diagonal is then an argument, and rows are those of one query.
+  // (page · keys of a page + key). The diagonal is then an argument, and a workgroup has rows of one query.
   bool listed = false;
   bool slots = false;
-  bool parts = false;   // leaves the part of each chunk in a workspace
-  bool merged = false;  // its last workgroup to arrive merges them; else the combine kernel does
+  bool parts = false;   // writes the part of each chunk to a workspace
+  bool merged = false;  // the last workgroup to arrive merges the parts; else the combine kernel does
   bool operator==(const AskedWords&) const = default;
 
   bool has(Modifier one) const { return modifiers.has(one); }
@@ -102,15 +102,15 @@ struct AskedWords {
   DataType key_type() const { return attention::type_in(cache, dtype); }
   bool has_row_scales() const { return row_scales != RowScales::none; }
   bool has_exponents() const { return row_scales == RowScales::of_64; }
-  // V's columns that memory has in 16 bits beside others of 8.
+  // The columns of V that memory holds in 16 bits, where it holds the others in 8.
   int columns_kept() const { return has_exponents() ? wide_columns : 0; }
   DataType rope_type() const { return has_row_scales() ? dtype : key_type(); }
-  // Bytes of a row in memory: what stands before the rope where both are one tensor, and where the scales begin.
+  // Bytes of a row in memory before the rope, where keys and rope are one tensor; and where the scales begin.
   int bytes_before_rope() const {
     const bool of_floats = row_scales == RowScales::of_128;
     return scales_at() + (of_floats ? dims_v() / scaled_columns(row_scales) * static_cast<int>(sizeof(float)) : 0);
   }
-  // For rows of_64 this is all of a row.
+  // For rows in the format of_64 this is the size of the whole row.
   int scales_at() const {
     return ((dims_v() - columns_kept()) * bytes_of(key_type())) + (columns_kept() * bytes_of(dtype));
   }
@@ -124,8 +124,8 @@ struct AskedWords {
   int chunk_keys() const { return listed ? attention::list_chunk_keys : attention::chunk_keys; }
 };
 
-// 128: a wave has all columns of O, for which registers have room where keys never stand in them, and scores take no
-// more of them than they are.
+// The most rows of a workgroup. With 128 rows a wave has all columns of O. Registers have room for them only if keys
+// never pass through registers and no modifier takes registers beside the scores.
 Rows most_rows(const AskedWords& words, const targets::Target& target);
 
 struct WalkKernel : AskedWords {
@@ -136,15 +136,15 @@ struct WalkKernel : AskedWords {
   bool operator==(const WalkKernel&) const = default;
 };
 
-// Merges the parts that workgroups left, whatever their rows, mask, pages or modifiers.
+// Merges the parts that workgroups left. It does not depend on their rows, mask, pages or modifiers.
 struct CombineKernel {
   static constexpr std::string_view kernel = "attention_latent_combine";
   static constexpr std::string_view family = family_name;
   DataType dtype = DataType::bf16;  // of O
   int head_dim = 512;
-  bool few = false;     // parts of walks with 32 rows a workgroup: more waves, each with less of a row
-  bool listed = false;  // parts of lists
-  bool scaled = false;  // of a cache of 8 bits, which has a scale
+  bool few = false;     // the parts of walks with 32 rows a workgroup: more waves, each with fewer dims of a row
+  bool listed = false;  // the parts of lists
+  bool scaled = false;  // the parts of a cache of 8 bits, which has a scale
   std::string target;
   Lowering lowering = Lowering::llvm;
   bool operator==(const CombineKernel&) const = default;
@@ -162,7 +162,7 @@ std::optional<std::string> refusal_of(const CombineKernel& spec);
 std::size_t argument_bytes(const WalkKernel& spec);
 std::size_t argument_bytes(const CombineKernel& spec);
 
-// Four waves. Those of one tile of 32 rows multiply the same scores, and have a share of O's columns each.
+// Four waves. Waves that have the same tile of 32 rows multiply the same scores, and each has a share of O's columns.
 inline constexpr int waves = 4;
 inline constexpr int wave_rows = 32;
 inline constexpr int threads = waves * 64;
@@ -170,17 +170,17 @@ constexpr int waves_of_rows(const AskedWords& words) { return waves / (count_of(
 constexpr int dims_of_wave(const AskedWords& words) { return words.dims_v() / waves_of_rows(words); }
 inline constexpr int combine_threads = 64;
 
-// A record is what one chunk leaves of a tile of up to 32 rows, in f32, as lanes have it, so that lanes beside each
-// other write and read 16 bytes beside each other:
+// A record is the part that one chunk leaves for a tile of up to 32 rows, in f32. Its order is that of the lanes, so
+// that neighbouring lanes write and read neighbouring 16 bytes:
 //
 //   O [head dim / 4][row][4]   (m, l) [row]   nothing [row][2]
 //
-// which are record_bytes() for each row. Records stand [tile][chunk], tiles of a sequence (of a query, where it has a
-// list) in a row, sequences as in q.
+// A record takes record_bytes() for each row. Records lie [tile][chunk]; the tiles of a sequence (of a query, if it has
+// a list) follow each other, and sequences lie as in q.
 constexpr int record_bytes(int head_dim) { return (head_dim + 4) * 4; }
 inline constexpr int record_load_bytes = 16;
-// Loads of a row's O that a lane has in a merge behind a walk: the more, the fewer turns a wave takes, each of which
-// waits for memory anew. All registers are free by then.
+// Loads of a row's O that a lane has in flight when a walk merges its parts. The more there are, the fewer turns a wave
+// takes, each of which waits for memory anew. All registers are free by then.
 constexpr int merge_loads(const AskedWords& walk) { return walk.rows == Rows::r32 ? 8 : 16; }
 // The most turns that a wave of the workgroup takes to merge a tile of `rows` rows.
 constexpr int merge_turns(const AskedWords& walk, int rows) {
@@ -195,27 +195,29 @@ constexpr int combine_waves(const CombineKernel& spec, int rows) {
   return ((spec.head_dim * 4 / record_load_bytes) + of_wave - 1) / of_wave;
 }
 
-// Keys that are multiplied by their rows' scales come through registers, on every target, and stand in LDS as what they
-// are then.
+// Whether keys lie swizzled in LDS. Keys that are multiplied by the scales of their rows pass through registers, on
+// every target, and LDS holds the products.
 bool stands_swizzled(const AskedWords& words, const targets::Target& target);
 
-// How the dims of a wave's share stand in O's blocks of 32: one block after the other; or two blocks have 64 dims in
-// turn, the even ones and the odd ones, since one dword of LDS is two dims of a key (emit/swizzled_ring.h).
+// The order of a wave's share of dims in O's blocks of 32: one block after the other, or in pairs of blocks: of 64 dims
+// one block has the even ones and the other the odd ones, because one dword of LDS is two dims of a key
+// (emit/swizzled_ring.h).
 enum class ColumnOrder : std::uint8_t { in_blocks, in_pairs };
 ColumnOrder column_order(const AskedWords& words, const targets::Target& target);
 
-// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, of bytes four, each as its V columns and
-// those behind them, then scores that waves hand each other. Swizzled: one tile's V columns.
+// LDS of a walk (attention/kernel/lds_layout.h). Lines: two tiles of keys, or four if keys have 8 bits; each tile has
+// its V columns and then the others; after the tiles come scores that waves exchange. Swizzled: the V columns of one
+// tile.
 struct KeyRingPlan {
   int buffers = 1;
   int line_bytes = 0;
   int latent_bytes = 0;  // of a tile
   int rope_bytes = 0;
-  int wave_score_bytes = 0;    // 0: each wave multiplies all scores of its rows
-  int query_latent_bytes = 0;  // V's columns of as many rows of the query as a tile has keys, which pass through LDS
+  int wave_score_bytes = 0;    // 0: each wave computes all scores of its rows
+  int query_latent_bytes = 0;  // V's columns of the query rows that pass through LDS at once
   constexpr int image_bytes() const { return latent_bytes + rope_bytes; }
   constexpr int latent_offset(int buffer) const { return buffer * image_bytes(); }
-  // In the place of the last tiles.
+  // The query lies in the place of the last tiles.
   constexpr int query_offset() const { return latent_offset(buffers) / 2; }
   constexpr int rope_offset(int buffer) const { return latent_offset(buffer) + latent_bytes; }
   constexpr int scores_offset() const { return latent_offset(buffers); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One machine instruction, decoded once per address and then executed by any number of waves.
-// Handlers see nothing of LLVM: what the disassembler said is turned into this form in decode/*.cpp.
+// One machine instruction, decoded once per address and then executed by any number of waves. Handlers see nothing of
+// LLVM: decode/*.cpp turns the disassembler's text into this form.
 #pragma once
 
 #include <array>
@@ -99,12 +99,12 @@ enum DppControl : std::uint16_t {
   dpp_row_bcast31 = 0x143,
   dpp_row_newbcast = 0x150,  // row_share of RDNA4
   dpp_row_xmask = 0x160,     // RDNA4
-  dpp_eight = 0x170,         // dpp8 of RDNA4; which lanes stands in `immediate`
+  dpp_eight = 0x170,         // dpp8 of RDNA4; `immediate` has the lanes
 };
 
 enum class OutputModifier : std::uint8_t { none, multiply2, multiply4, divide2 };
 
-// The record of what is no instruction that the registry knows.
+// The record of instructions that the registry does not know.
 inline constexpr Record unknown_record{
     .instruction_class = InstructionClass::scalar, .kind = IssueKind::scalar, .ends_block = true, .writes_scc = true};
 
@@ -112,7 +112,7 @@ struct Instruction {
   Handler execute = nullptr;
 
   // Operands in the order in which the assembler prints them, destinations first. A destination that is also read
-  // (v_fmac, DPP's old value, v_swap) stands once. The carry-out and carry-in masks of v_addc_co and the mask that a
+  // (v_fmac, DPP's old value, v_swap) is listed once. The carry-out and carry-in masks of v_addc_co and the mask that a
   // compare writes are ordinary scalar operands in every encoding.
   std::array<Operand, 2> destination;
   std::array<Operand, 5> source;
@@ -140,7 +140,7 @@ struct Instruction {
   std::uint8_t row_mask = 0xf;
   std::uint8_t bank_mask = 0xf;
   bool bound_ctrl = false;
-  bool fetches_inactive = false;  // fi: lanes that are off give what they hold
+  bool fetches_inactive = false;  // fi: lanes that are off give the value of their register
 
   // Which byte of a register an 8-bit float is (RDNA4)
   std::uint8_t byte_select = 0;
@@ -167,15 +167,16 @@ struct Instruction {
   // Immediate operands that print as words: branch distance, s_waitcnt, hwreg, sendmsg, ds_swizzle pattern, s_nop.
   std::uint32_t immediate = 0;
 
-  // For selectors (see Registry::add_select): whatever the chosen handler wants to know without looking again.
+  // For selectors (see Registry::add_select): what the chosen handler needs and would otherwise decode again.
   std::uint64_t payload = 0;
 
-  // What a wrapper calls: matrix instructions are counted, vector instructions under relative addressing are moved.
+  // The handler that a wrapper calls: wrappers count matrix instructions, and move the registers of vector instructions
+  // under relative addressing.
   Handler inner = nullptr;
   // Branches: the instruction that runs when taken; null if it is not in this function.
   const Instruction* target = nullptr;
   const Function* function = nullptr;
-  // What the mnemonic says of it, in the registry of the device's target.
+  // What is known from the mnemonic, in the registry of the device's target.
   const Record* record = &unknown_record;
 
   std::uint64_t address = 0;  // device address of the first byte

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is known of an instruction from its mnemonic alone: one record each, written in the row that registers it.
+// The facts of an instruction that follow from its mnemonic alone. Each mnemonic has one record, in the row that
+// registers it.
 //
 //   registry.add("v_readfirstlane_b32", &execute_readfirstlane, {.action = Action::read_first_lane});
 //
@@ -18,7 +19,7 @@ struct MatrixInstruction;
 
 namespace wavejit::simgpu {
 
-// What a class of instructions is counted as.
+// How statistics count an instruction.
 enum class InstructionClass : std::uint8_t { scalar, vector, matrix, memory, lds, control };
 
 // How an instruction uses the machine: what decides its cost and which unit takes it.
@@ -48,7 +49,7 @@ enum class IssueKind : std::uint8_t {
 
 enum class Space : std::uint8_t { none, buffer, global, flat, scratch, lds, scalar, scalar_buffer };
 
-// Instructions that somebody treats in a way of their own.
+// Instructions that execution, checks or the clock treat specially.
 enum class Action : std::uint8_t {
   none,
   wait,  // s_waitcnt
@@ -67,7 +68,7 @@ enum class Action : std::uint8_t {
   jump,  // to an address in registers
   set_register,
   get_register,
-  index_on,  // vector registers are relative to M0 from here
+  index_on,  // from here on vector registers are relative to M0
   index_off,
   index,  // changes how
   read_first_lane,
@@ -87,16 +88,16 @@ enum class Action : std::uint8_t {
   invalidate,       // buffer_inv: what caches hold is forgotten
 };
 
-// How bytes that hold nothing travel from sources to results (checks/definedness*.cpp).
+// How bytes of undefined value spread from sources to results (checks/definedness*.cpp).
 enum class Flow : std::uint8_t {
-  arithmetic,  // anything unknown that is read makes the whole result unknown
-  copy,        // one dword as it is
+  arithmetic,  // any undefined byte that is read makes the whole result undefined
+  copy,        // one dword, unchanged
   move,        // bytes of the sources, put where the sources in `steering` say
-  select,      // a lane takes one of two, and its bit says which
-  insert,      // each bit comes from one of two, and a mask says which
-  mask,        // what a constant masks away does not matter
-  field,       // bits of the first source that two constants name
-  sum,         // two dwords whose carry goes upwards only
+  select,      // each lane takes one of two sources, as its bit says
+  insert,      // each bit comes from one of two sources, as a mask says
+  mask,        // bits that a constant masks away do not matter
+  field,       // bits of the first source, as two constants say
+  sum,         // a sum of two dwords: undefined bits affect only higher ones
   pack,        // each source gives half of the result
   // Bit by bit, of scalar instructions. Those that write EXEC as well combine a source with it.
   bits_copied,
@@ -108,23 +109,23 @@ enum class Flow : std::uint8_t {
   bits_chosen,  // SCC says which
 };
 
-// Which bits of its first source a scalar instruction with a constant as second looks at.
-// below_shift: those that the result keeps, of which its own readers say more.
+// If the second source of a scalar instruction is a constant: which bits of its first source it looks at. below_shift:
+// the bits that the result keeps; whether they matter depends on the readers of the result.
 enum class Window : std::uint8_t { all, above_shift, below_shift, in_mask, in_field, one_bit };
 
-// Which half of a register a load fills and keeps the other of, or a store takes.
+// Which half of a register a load fills (it keeps the other half), or a store takes.
 enum class RegisterHalf : std::uint8_t { whole, low, high };
 
-// A result that wait states are counted from in a way of its own (checks/hazard_rules.h).
+// Results with wait states of their own (checks/hazard_rules.h).
 enum class ResultKind : std::uint8_t { plain, partial, dot_product };
 
-// Counters of what is on its way, where each kind of memory has its own (RDNA4): bits of Record::waits.
+// Counters of outstanding operations, on targets where each kind of memory has its own (RDNA4): bits of Record::waits.
 enum Counter : std::uint8_t {
   counter_load = 1,
   counter_store = 2,
   counter_ds = 4,
   counter_km = 8,          // scalar memory and messages
-  counter_other = 16,      // of graphics: nothing that is simulated raises it
+  counter_other = 16,      // of graphics: no simulated instruction raises it
   counters_together = 32,  // in one word: loads, LDS with scalar memory, exports
 };
 
@@ -133,14 +134,14 @@ struct Record {
   IssueKind kind = IssueKind::plain;
   Action action = Action::none;
   Flow flow = Flow::arithmetic;
-  std::uint8_t steering = 0;  // Flow::move: a bit for each source that moves nothing itself
+  std::uint8_t steering = 0;  // Flow::move: a bit for each source that only says where bytes go
 
-  // Leading printed operands that are results. 0: as many as LLVM's description has, which leaves out masks and carries
-  // that stand among the operands.
+  // How many of the first printed operands are results. 0: as many as LLVM's description has, which leaves out masks
+  // and carries that are printed among the operands.
   std::uint8_t destinations = 0;
-  bool op_sel_hi_is_zero = false;  // where it is not printed
-  bool ends_block = false;         // the next instruction is another than the next in memory, or the wave gives way
-  bool relative = false;           // registers chosen at run time
+  bool op_sel_hi_is_zero = false;  // the value of op_sel_hi where it is not printed
+  bool ends_block = false;         // the next instruction is not the next in memory, or another wave may run
+  bool relative = false;           // its registers are chosen at run time
   bool keeps_destination = false;  // the destination's old value matters
   bool all_lanes = false;          // works on all lanes whatever EXEC says
   bool reads_m0 = false;
@@ -168,17 +169,17 @@ struct Record {
   bool loads = false;
   bool stores = false;
   bool atomic = false;
-  bool reads_time = false;     // what it loads is known when it issues
-  bool swaps = false;          // an atomic that writes if it finds what it was given
+  bool reads_time = false;     // loads the time at which it issues
+  bool swaps = false;          // an atomic that writes only if it finds a given value
   bool to_lds = false;         // a load whose data goes to LDS, whatever its modifiers
   bool counts_vector = false;  // raises vmcnt
   bool counts_local = false;   // raises lgkmcnt
-  // A counter for each kind of memory takes the place of the two (set by the registry of such a target).
+  // Each kind of memory has a counter of its own in place of these two (set by the registry of such a target).
   bool split_counters = false;
-  std::uint8_t waits = 0;     // Action::wait: for which of them
-  std::uint8_t bytes = 0;     // of one element, a lane
+  std::uint8_t waits = 0;     // Action::wait: the counters that it waits for
+  std::uint8_t bytes = 0;     // of one element of a lane
   std::uint8_t elements = 1;  // 2 for ds_read2 and its kind
-  std::uint16_t stride = 0;   // what the offsets of two-address LDS instructions count
+  std::uint16_t stride = 0;   // the unit of the offsets of two-address LDS instructions
 };
 
 }  // namespace wavejit::simgpu

@@ -29,8 +29,8 @@ namespace wavejit::simgpu {
 
 class SharedByCheckers;  // seats.h
 
-// What the workgroups of a cooperative launch meet at, by the hidden argument multigrid_sync_arg (ROCm device-libs,
-// ockl/src/cg.cl: struct mg_info). A workgroup counts in the lower half of `arrived`; the last one moves the upper
+// Where the workgroups of a cooperative launch meet, given by the hidden argument multigrid_sync_arg (ROCm device-libs,
+// ockl/src/cg.cl: struct mg_info). Each workgroup counts in the lower half of `arrived`; the last one changes the upper
 // half.
 struct GridSync {
   std::array<std::uint64_t, 4> of_several_grids{};  // a launch has one
@@ -52,68 +52,71 @@ struct Launch {
   std::array<std::uint32_t, 3> work_items{};  // of the grid: the last workgroups of a dimension may be smaller
   std::uint32_t lds_bytes = 0;
   std::uint32_t scratch_bytes_per_lane = 0;
-  // Nobody asked for checks or an order: findings about the order of LDS accesses become one line, and no error.
+  // The user asked neither for checks nor for an order: findings about the order of LDS accesses become one line, and
+  // no error.
   bool watches_order = false;
-  bool cooperative = false;  // its workgroups wait for each other: all of them begin before any has to end
+  bool cooperative = false;  // workgroups wait for each other, so all of them begin before any must end
   const Instruction* entry = nullptr;
   Settings settings;
-  std::optional<matrix::Summation> summation;  // nothing: sequential
+  std::optional<matrix::Summation> summation;  // nothing: sums in sequential order
   std::uint32_t transcendentals_key = 0;       // 0: nearest
   Observer* observer = nullptr;
-  const std::atomic<bool>* stops = nullptr;  // nobody wants it any more
+  const std::atomic<bool>* stops = nullptr;  // set when nobody needs the launch any more
 
-  // Memory that exists for this launch only; kept out of the table of allocations so that launches do not serialise on
-  // it.
-  std::vector<std::uint64_t> kernarg;  // rounded up to whole words; empty where a packet says where it lies
+  // Memory that exists for this launch only. It is not in the table of allocations, so that launches do not wait for
+  // each other at the table.
+  std::vector<std::uint64_t> kernarg;  // rounded up to whole words; empty if the packet has its address
   std::array<std::uint64_t, 8> dispatch_packet{};
   std::array<std::uint64_t, 32> queue{};     // amd_queue_t: zeros, unless the launch came through a queue
   GridSync grid_sync;                        // of a cooperative launch that did not come through a queue
   std::array<Allocation, 4> own_memory{};    // kernarg, dispatch packet, queue, grid_sync
-  std::shared_ptr<const MemoryView> memory;  // as it was when the launch began
-  std::vector<std::shared_ptr<const MemoryView>> later_memory;  // as it became since; guarded by `mutex`
+  std::shared_ptr<const MemoryView> memory;  // as of the launch's begin
+  std::vector<std::shared_ptr<const MemoryView>> later_memory;  // later states of it; guarded by `mutex`
   std::atomic<const MemoryView*> latest_memory{nullptr};        // the last of them
   std::deque<Allocation> host_memory;                           // what find_host found; guarded by `mutex`
-  std::shared_ptr<SharedByCheckers> shared_by_checkers;  // of its workgroups; null: they need nothing of each other
+  std::shared_ptr<SharedByCheckers> shared_by_checkers;         // what checkers of workgroups share; null: nothing
 
   std::mutex mutex;
   static constexpr std::uint64_t no_workgroup = ~std::uint64_t{0};
-  std::atomic<std::uint64_t> failed_workgroup{no_workgroup};  // the lowest; what is kept of it is guarded by `mutex`
+  std::atomic<std::uint64_t> failed_workgroup{no_workgroup};  // the lowest; its details are guarded by `mutex`
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
-  std::optional<LaunchTime> time;   // when it has run and was timed
-  std::string not_timed;            // why it was not, where somebody asked
-  std::string doubt;                // why its cycles may say nothing; empty: no reason is known
+  std::optional<LaunchTime> time;   // if it ran and was timed
+  std::string not_timed;            // why it was not timed, if that was asked for
+  std::string doubt;                // why its cycles may be wrong; empty: no reason is known
   std::vector<Finding> findings;    // of the checks, in the order of discovery; guarded by `mutex`
-  std::uint32_t silent_checks = 0;  // that say nothing of this kernel
+  std::uint32_t silent_checks = 0;  // checks that report nothing for this kernel
 
-  // Where an address lies; null when nowhere.
+  // The allocation that holds an address; null: none.
   const Allocation* find(std::uint64_t address) const {
     for (const Allocation& own : own_memory) {
       if (address - own.base < own.bytes) return &own;
     }
     return memory->find(address);
   }
-  // What was allocated since the launch began and holds all of the range: a kernel that runs is handed such memory by
-  // the host. Stays for the launch; null when there is none.
+  // An allocation made since the launch began that holds all of the range: the host may hand such memory to a running
+  // kernel. Valid until the launch ends; null: there is none.
   const Allocation* find_later(std::uint64_t address, std::uint64_t bytes);
-  // Where a place may be read from, the rest of its page included.
+  // The allocation from which an address may be read; its last page counts as a whole.
   const Allocation* find_readable(std::uint64_t address);
-  // What is allocated now, for reports.
+  // The present allocations, for reports.
   const MemoryView& memory_now();
-  // The host's memory around an address that the table does not have, where GPUs reach all of it (DeviceMemory::
-  // reach_host); null otherwise. Stays for the launch.
+  // The host's memory around an address that is not in the table, if GPUs reach all host memory
+  // (DeviceMemory::reach_host); null otherwise. Valid until the launch ends.
   const Allocation* find_host(std::uint64_t address);
   void fail(std::uint64_t workgroup, int code, std::string text, std::string json = {});
   bool is_stopped() const { return stops != nullptr && stops->load(std::memory_order_relaxed); }
   bool failed() const { return failed_workgroup.load(std::memory_order_relaxed) != no_workgroup; }
-  // Whether a workgroup is still to run. One before the failed one is: it may fail as well, and the lowest is reported.
+  // Whether a workgroup must still run. One before the failed workgroup must: it may fail as well, and the lowest is
+  // reported.
   bool runs(std::uint64_t workgroup) const { return workgroup <= failed_workgroup.load(std::memory_order_relaxed); }
 
-  // Whether a finding like this one is still kept: each pair of places once, and a limited number of them.
+  // Whether a finding like this one is kept: one for each pair of places, and a limited number of pairs.
   bool wants(std::uint64_t workgroup, Check check, const Instruction* place, const Instruction* source);
   void add(Finding finding);
-  // What is reported: the findings of the lowest workgroups, each pair of places once. Call when all have run.
+  // The findings to report: those of the lowest workgroups, one for each pair of places. Call when all workgroups have
+  // run.
   std::vector<Finding> chosen_findings();
 };
 
@@ -123,10 +126,9 @@ struct Workgroup {
   std::array<std::uint32_t, 3> size{};
   std::uint64_t linear_id = 0;
   std::span<Wave* const> waves;
-  // Barriers in two parts: all waves that still run have signalled, and those that wait may go on. The runner takes it
-  // back.
+  // Barriers in two parts: all running waves have signalled, so that waiting waves may pass. The runner resets it.
   bool barrier_was_completed = false;
-  // Lets everybody pass if that is so.
+  // Lets all waiting waves pass if the barrier is complete.
   void complete_barrier();
 };
 
