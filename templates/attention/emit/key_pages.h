@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the keys of a tile stand when K and V lie in pages (kernel/page_arguments.h).
+// Where the keys of a tile lie in memory when K and V are in pages (kernel/page_arguments.h).
 //
 // A tile's 64 keys are four granules of 16. A page is a multiple of 16 keys and the first one begins at key 0, so a
 // granule never crosses the border of a page: one lookup in the block table finds all of it.
@@ -15,16 +15,16 @@
 //   places      per lane, of any key of the tile: its entry comes from the lane that has it
 //   row         the address of such a key
 //
-// Keys that a list names are pages of one key, with holes. Looking one up takes two loads, each a tile before what
-// comes of it is needed:
+// Keys that a list names are pages of one key, with holes. Looking one up takes two loads. Each is issued one tile
+// before its result is needed:
 //
 //   listed      lane l asks for entry l of the tile's part of the list
 //   resolved    where those keys stand, through the block table where there is one; `hidden` for an entry that names
 //               no key that the row sees
 //   entries     both
 //
-// Nothing that the device's arrays say leads outside: entries past the sequence's pages are not read, those that are
-// read are cut to the pages of the cache, and keys past the sequence's length read as zero.
+// No value in the device's arrays leads outside: entries past the sequence's pages are not read, entries that are read
+// are clamped to the pages of the cache, and keys past the sequence's length read as zero.
 #pragma once
 
 #include <optional>
@@ -37,12 +37,12 @@ namespace wavejit::attention {
 // How many granules `keys` keys take, counted from the first granule of a page.
 language::Value* granules_up_to(language::Kernel& kernel, language::Value* keys);
 
-// A sequence's entries in the block table: where they begin (address), and how many of them are of keys that live.
+// A sequence's entries in the block table: where they begin (address), and how many of them have keys that live.
 struct TableRow {
   language::Value* base;
   language::Value* live;
 };
-// `granules`: up to the last key that lives (pages of one key: slots).
+// `granules`: the granules of keys that live (for pages of one key: slots).
 TableRow table_row_of(language::Kernel& kernel, const KeyTensors& tensors, language::Value* granules,
                       language::Value* granules_of_page, language::Value* multiplier);
 
@@ -63,38 +63,38 @@ class KeyPages {
   bool looks_up_each_key() const { return by_key_; }
   int zero_bytes() const { return zero_bytes_; }
 
-  // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page where no key lives. Of listed
-  // keys the slot of key `lane`: page · its keys + row.
+  // Per lane: the page of granule lane / 16 of the tile, or of key `lane`; any page if no key lives there. For listed
+  // keys: the slot of key `lane`, page · keys of a page + row.
   language::Value* entries(language::Value* tile) const;
 
   bool is_listed() const { return list_.has_value(); }
   language::Value* listed(language::Value* tile) const;
   language::Value* resolved(language::Value* listed) const;
-  // The same in two steps, between which the block table answers: what it has for such entries, on its way from memory
-  // (without a table the entries themselves), and where their keys stand.
+  // The same in two steps, so that the block table can answer in between. looked_up issues the loads of the table's
+  // entries (without a table it returns the entries themselves); the second step gives the places of the keys.
   language::Value* looked_up(language::Value* listed) const;
   language::Value* resolved(language::Value* listed, language::Value* looked_up) const;
-  // Which of the resolved entries name a key that the row sees: bit l is set for entry l (i64, uniform). Entries behind
-  // the list's last are set, too: they are the length's to hide.
+  // Which of the resolved entries name a key that the row sees: bit l is set for entry l (i64, uniform). Bits of
+  // entries after the end of the list are set, too; the key length hides those.
   language::Value* named(language::Value* resolved) const;
 
-  // `number`: 0 … 3, uniform. Rows of `row_bytes`; those past the length are outside the buffer.
+  // `number`: 0 … 3, uniform. Rows have `row_bytes` bytes; rows past the length lie outside the buffer.
   language::Buffer granule(const Slice& slice, int row_bytes, language::Value* tile, language::Value* entries,
                            language::Value* number) const;
 
-  // Granule `number` of the tile, which has a key that lives, or the last one before it that has: uniform.
+  // Granule `number` of the tile if it has a key that lives, else the last one before it that has (uniform).
   language::Value* living_granule(language::Value* tile, language::Value* number) const;
 
   // Per lane: the address (i64) of the first row of granule lane / 16.
   language::Value* lane_rows(const Slice& slice, language::Value* tile, language::Value* entries) const;
-  // Per lane: `address` if key `in_tile` of the tile lives, else that of zeros.
+  // Per lane: `address` if `is_live`, else the address of zeros.
   language::Value* if_live(language::Value* is_live, language::Value* address) const;
-  // `unseen`: of values (unseen_keys.h), keys that count as if they did not live. `exists` (uniform): none does where
-  // it is false; null: it holds.
+  // Whether a key lives. `unseen`: for values (unseen_keys.h), keys that count as if they did not live. `exists`
+  // (uniform): if it is false no key lives; null: true.
   language::Value* is_live(language::Value* tile, language::Value* in_tile, language::Value* unseen = nullptr,
                            language::Value* exists = nullptr) const;
 
-  // Per lane, of key `in_tile` of the tile, when each key is looked up.
+  // Per lane, the place of key `in_tile` of the tile, where each key is looked up.
   struct KeyPlace {
     language::Value* page;    // of the cache
     language::Value* row;     // of the page; null: its only one
@@ -102,9 +102,9 @@ class KeyPages {
   };
   KeyPlace place_of_key(language::Value* tile, language::Value* entries, language::Value* in_tile,
                         language::Value* unseen = nullptr) const;
-  // The same where granules are looked up, too.
+  // As place_of_key, for keys whose granules are looked up, too.
   KeyPlace place_of_any_key(language::Value* tile, language::Value* entries, language::Value* in_tile) const;
-  // The address of `column` bytes of the key's row, or of zeros.
+  // The address of byte `column` of the key's row, or the address of zeros.
   language::Value* row(const Slice& slice, const KeyPlace& place, language::Value* column) const;
 
  private:
@@ -115,11 +115,11 @@ class KeyPages {
   Place place_of(language::Value* tile, language::Value* number) const;
   language::Value* address_of(const Slice& slice, language::Value* entry, language::Value* granule) const;
   language::Value* entry_of_key(language::Value* entries, language::Value* in_tile) const;
-  // The place of a key: the slot of its sequence's pages, and the column of the table.
+  // The place of a key: its slot in the sequence's pages, and the column of the block table.
   language::Value* slot_of(language::Value* tile, language::Value* in_tile) const;
   language::Value* column_of(language::Value* slot) const;
 
-  // The page of a key's entry, its row there, and whether the row sees it.
+  // The place of a list entry: its page, its row there, and whether the row sees the key.
   KeyPlace place_in_list(language::Value* entry, language::Value* exists) const;
 
   language::Kernel& kernel_;
@@ -134,10 +134,10 @@ class KeyPages {
   language::Value* zeros_;  // address
   language::Value* named_keys_;
   std::optional<language::Buffer> list_;
-  std::optional<language::Buffer> table_;  // of this sequence, as far as its keys live
+  std::optional<language::Buffer> table_;  // of this sequence, up to its last key that lives
 };
 
-// Nothing for dense keys, and for pages in which a wave looks up what it moves (tile_pages.h).
+// No value for dense keys, and for pages in which a wave looks up what it moves (tile_pages.h).
 std::optional<KeyPages> pages_of(language::Kernel& kernel, const KeyLayout& layout, const KeyTensors& tensors,
                                  int zero_bytes = KeyPages::transfer_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One tensor's tiles, swizzled (lds_layout.h): loaded into registers, from there written to LDS as they will be read.
-// Rows and transposed are two images; a stream that is read both ways has both.
+// One tensor's tiles, swizzled (lds_layout.h): loaded into registers, and from there written to LDS in the order of
+// later reads. A stream that is read by rows and transposed has two images, one for each.
 //
 // Rows: row-major, unit u (16 bytes) of row n at unit u xor (n % 8). Transposed: [dim][64 rows], unit u of dim d at
 // unit u xor ((d xor d / 8) % 8); unit 2s + h of a dim holds the rows that lane group h needs of row block s, 16s + 4h
@@ -8,12 +8,12 @@
 // + 3 and 16s + 8 + 4h … + 3, so that one 16-byte read is one fragment in accumulator-row order. Reads and writes of 16
 // bytes touch all banks once per eight lanes, writes of the transposed image (8 bytes) once per sixteen.
 //
-// A pass over a tile is what 256 threads do at once. Fewer threads make several, and hold more of the tile in flight.
-// Where they are one wave of a larger workgroup, each wave has a tile of its own.
+// A pass over a tile is what 256 threads load at once. Fewer threads make several passes, and hold more of the tile in
+// flight. If these threads are one wave of a larger workgroup, each wave has a tile of its own.
 //
-// Where memory holds 8 bits (CacheType) they are in flight as they came, and widened on their way into LDS: the images
-// are the same. Of tensors whose dims need not stand side by side (scattered.h) elements are loaded one by one and
-// packed on that way; lanes then own neighbouring rows, which may stand side by side instead.
+// If memory holds 8 bits (CacheType), loads in flight hold these bytes, and the way into LDS widens them, so the images
+// are the same. If the dims of a tensor need not be contiguous (scattered.h), elements are loaded one by one and packed
+// on the way into LDS; lanes then own neighbouring rows, because these may be contiguous instead.
 #pragma once
 
 #include <array>
@@ -38,16 +38,16 @@ constexpr language::ByteElement byte_element_of(CacheType cache) {
                                                                    : language::ByteElement::e4m3;
 }
 
-// Eight of them, <2 x i32>, as an operand's dwords.
+// Widens eight bytes, <2 x i32>, to the dwords of an operand.
 language::Value* widened_fragment(language::Kernel& kernel, language::Value* bytes, CacheType cache,
                                   language::Element element);
 
-// What the two images have alike.
+// The common part of both images.
 class SwizzledStream : public TileStream {
  public:
-  // Single steps: this thread's part of a tile on its way into registers, and from there into LDS in operations of
-  // about one issue slot. Keys in pages of whole tiles have a `place`, which was looked up. `unseen`: of values
-  // (unseen_keys.h), zeros come in place of them.
+  // The steps one by one: this thread's part of a tile into registers, and from there into LDS in operations of about
+  // one issue slot. For keys in pages of whole tiles, `place` is the page that was looked up. `unseen`: for values
+  // (unseen_keys.h), zeros come in place of rows that are not seen.
   language::Values fetch(language::Value* tile, const TilePages::Place& place, language::Value* unseen = nullptr);
   // Loads keys that are looked up, in granules or one by one.
   virtual language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
@@ -60,7 +60,7 @@ class SwizzledStream : public TileStream {
   int values_in_flight() const { return loads() * elements_of_load(); }
 
  protected:
-  // The image stands at `offset` in LDS, in a region of its own. `pages` must stay.
+  // The image lies at `offset` in LDS, in a region of its own. `pages` must stay.
   SwizzledStream(language::Kernel& kernel, language::Lds& lds, const language::MatrixUnit& matrix, const Slice& slice,
                  int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
                  const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0);
@@ -69,21 +69,22 @@ class SwizzledStream : public TileStream {
   static constexpr int units_swizzled = 8;  // 8 units of 16 bytes are all 32 banks
   bool widens() const { return cache_ != CacheType::as_queries; }
   language::ByteElement byte_element() const { return byte_element_of(cache_); }
-  // Four of the 16 bytes of a load, from `dword` on: what they are in LDS.
+  // Four of the 16 bytes of a load, from `dword` on, as LDS will hold them.
   std::array<language::Value*, 2> widened(language::Value* loaded, int dword) const;
-  // The first or the second half of them: 16 bytes of LDS.
+  // Half of a load (0 or 1), widened to 16 bytes of LDS.
   language::Value* widened_unit(language::Value* loaded, int half) const;
   language::Value* scaled_unit(language::Value* loaded, int half, language::Value* scale) const;
-  // The same of a power of two, E8M0 in the lane's low 8 bits.
+  // As widened_unit, multiplied by a power of two, which is E8M0 in the lane's low 8 bits.
   language::Value* raised_unit(language::Value* loaded, int half, language::Value* exponent) const;
-  // How many loads stand for one: if the dims of a tensor need not be contiguous, each element is loaded by itself.
+  // How many loads come in place of one: if the dims of a tensor need not be contiguous, each element is loaded by
+  // itself.
   int elements_of_load() const { return slice_.scattered() ? width_ / slice_.element_bytes : 1; }
   language::Values fetch_scattered(language::Value* tile, language::Value* unseen);
-  // What is in flight as whole loads.
+  // Packs the loads in flight of single elements into whole loads.
   language::Values packed(const language::Values& loaded) const;
   int passes() const { return pass_threads / threads_; }
   bool looks_up_each_key() const { return pages_ && pages_->looks_up_each_key(); }
-  // A load from granule `number` of the tile, whose keys begin with `unseen` that nobody sees.
+  // A load from granule `number` of the tile, whose first `unseen` keys no row sees.
   language::Value* load_of_granule(const language::Buffer& granule, std::size_t load, language::Value* number,
                                    language::Value* unseen) const;
   void refuse(const char* way) const;
@@ -95,41 +96,43 @@ class SwizzledStream : public TileStream {
   int region_;
   int offset_;
   CacheType cache_;
-  // Per lane: loads of a row begin at `column` bytes, or far outside the descriptor where the row ends before; what is
-  // looked up has an address in place of a descriptor, and is asked with `exists`.
+  // Per lane: loads of a row begin at `column` bytes, or far outside the descriptor if the row ends before. Keys that
+  // are looked up have an address in place of a descriptor, and `exists` says whether they are read.
   language::Value* in_row(language::Value* offset, language::Value* column) const;
   language::Value* is_in_row(language::Value* exists, std::size_t load) const;
 
-  int pitch_;         // bytes of a row in LDS, where rows follow one another
-  int memory_pitch_;  // and of one in memory
-  // As many bytes of a row are loaded at once by all threads that have it: more than there are where threads come out
-  // even by that alone.
+  int pitch_;         // bytes of a row in LDS, where rows follow each other
+  int memory_pitch_;  // bytes of a row in memory
+  // The bytes of a row that all of its threads load at once. More than memory_pitch_ if only that gives each thread the
+  // same number of loads.
   int loaded_pitch_;
-  int dims_kept_;  // the last ones of a row of bytes, which are no bytes
+  int dims_kept_;  // the last dims of a row of bytes, which memory holds in 16 bits
   int threads_;
   const std::optional<KeyPages>& pages_;
   int width_ = 0;                        // bytes of a lane's load
-  std::vector<language::Value*> loads_;  // per lane, where each begins
-  // For keys that are looked up one by one: which keys of the tile these are; loads_ then are places in a row.
+  std::vector<language::Value*> loads_;  // per lane, where each load begins
+  // For keys that are looked up one by one: which keys of the tile these are. The elements of loads_ are then places
+  // within a row.
   std::vector<language::Value*> keys_;
-  std::vector<language::Value*> rows_;  // of scattered elements: the row of the tile that a load is of
+  std::vector<language::Value*> rows_;  // of scattered elements: the row of the tile for each load
   language::Value* write_ = nullptr;
-  // Lane addresses of fragment reads for each value of the swizzled unit bits that a constant cannot express.
+  // Lane addresses of fragment reads, one for each value of the swizzled unit bits that the offset of an instruction
+  // cannot express.
   std::vector<language::Value*> read_;
   const std::optional<TilePages>& tile_pages_;
 };
 
-// What a load of all lanes is: runs of rows, as long as they can be; or a short one of each row, so that a thread's
-// loads are all of one.
+// The shape of a load by all lanes: runs of a row that are as long as possible, or a short run of each row, so that all
+// loads of a thread belong to one row.
 enum class Runs : std::uint8_t { long_ones, row_a_thread };
 
-// Loads of 16 bytes along rows, whatever image they go to; of 8 where a tile has no more for each thread.
+// Loads of 16 bytes along rows, for either image; of 8 bytes if a tile has no more for each thread.
 class RowLoads : public SwizzledStream {
  public:
   language::Values fetch_from_pages(language::Value* tile, language::Value* entries,
                                     language::Value* unseen = nullptr) override;
-  // The loads of a tile that is walked. `place`, `entries`: as fetch and fetch_from_pages have them. Where `exists`
-  // (uniform) is false they read nothing.
+  // The loads of a tile that is walked. `place` and `entries` are those of fetch and fetch_from_pages. If `exists`
+  // (uniform) is false the loads read nothing.
   std::vector<Load> loads_of(language::Value* tile, const TilePages::Place& place, language::Value* entries,
                              language::Value* exists);
 
@@ -138,12 +141,12 @@ class RowLoads : public SwizzledStream {
            int region, int offset, int dims, int threads, const std::optional<KeyPages>& pages,
            const std::optional<TilePages>& tile_pages, CacheType cache, int dims_kept = 0, Runs runs = Runs::long_ones);
 
-  // The place of load i, counted from the thread's first: rows, and units in memory.
+  // The place of load i relative to the thread's first: rows, and units in memory.
   std::pair<int, int> place_of(int i) const;
-  // The 16-byte units of a row, as loads cover it.
+  // How many loads cover a row.
   int units() const { return loaded_pitch_ / width_; }
-  // Neighbouring lanes that load one row: all units of the row, or 8 (4) if their number is no power of two, or the
-  // threads that there are for each row.
+  // How many neighbouring lanes load one row: the largest power of two that divides units(), or the number of threads
+  // that each row has.
   int run() const { return runs_ == Runs::row_a_thread ? threads_ / tile_keys : units() & -units(); }
   int rows_apart() const { return (by_granules_of_waves() ? kernel_.target().wave_size : threads_) / run(); }
   // The row and the unit of the thread's first load.
@@ -152,7 +155,7 @@ class RowLoads : public SwizzledStream {
 
  private:
   language::Values fetch_single(language::Value* tile, language::Value* entries, language::Value* unseen);
-  // Granule `number` of a tile, counted from the first one of this wave's loads.
+  // Granule `number`, counted from the granule of this wave's first load.
   language::Value* granule_of(int number) const;
   bool by_rows_of_lanes() const { return slice_.scattered(); }
   bool by_granules_of_waves() const { return tile_pages_ && tile_pages_->by_wave(); }
@@ -166,22 +169,22 @@ class SwizzledRows final : public RowLoads {
                const std::optional<KeyPages>& pages, const std::optional<TilePages>& tile_pages,
                CacheType cache = CacheType::as_queries, int dims_kept = 0, Runs runs = Runs::long_ones);
 
-  // A wave that reads other rows than the tile's first: its blocks of rows count from `block` (uniform) on.
+  // For a wave that reads other rows than the tile's first: its blocks of rows begin at `block` (uniform).
   void begin_rows(language::Value* block);
-  // For images that change places: where the lane's reads begin, and behind those where its writes do.
+  // For images that change places: where the lane's reads begin, followed by where its writes begin.
   language::Values starts() const;
   static constexpr std::size_t start_count = 5;
   void set_starts(const language::Values& starts);
   language::Strand write(const language::Values& loaded) override;
-  // Writes loads from `first` on to where they would go if load `origin`, which begins at a multiple of 8 rows, were
-  // the tile's first.
+  // Writes loads from `first` on as if load `origin`, which begins at a multiple of 8 rows, were the tile's first.
   void write_first_rows(std::span<language::Value* const> loaded, int first, int origin);
-  // For 8 bits that have scales: what stands in LDS is round(byte · scale). `scale_of`: of load i, f32 of the lane's;
-  // asked for once each.
+  // For 8 bits that have scales: LDS will hold round(byte · scale). `scale_of` gives the lane's f32 scale of load i; it
+  // is called once for each load.
   using ScaleOf = std::function<language::Value*(int load)>;
   language::Strand write_scaled(const language::Values& loaded, const ScaleOf& scale_of);
-  // For 8 bits whose last `dims_kept` are of 16 in memory already: the row of the thread's loads, which is one, and
-  // what goes into LDS of load i in how many operations. `exponents`: of the row, E8M0, two dwords.
+  // For 8 bits whose last `dims_kept` dims memory holds in 16 bits: the row of the thread's loads, all of which are of
+  // one row; and the writes of load i into LDS, with their number of operations. `exponents`: of the row, E8M0, two
+  // dwords.
   language::Value* row_of_thread() const { return first_row_; }
   bool has_row_a_thread() const { return rows_apart() == tile_keys; }
   int writes_of(int load) const { return is_kept(load) ? 1 : 2; }
@@ -190,12 +193,12 @@ class SwizzledRows final : public RowLoads {
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
-  // Bytes of load i, half of it or, of what is not widened, all: into LDS.
+  // Writes bytes of load i into LDS: half of the load if it is widened, else all of it.
   void write_unit(language::Value* dwords, int load, int half, int rows_before = 0);
   bool is_kept(int load) const { return dims_kept_ != 0 && place_of(load).second >= units_of_bytes(); }
   int units_of_bytes() const { return units() - (dims_kept_ * targets::bytes_of(matrix_.element()) / width_); }
   void write_kept(language::Value* dwords, int load);
-  language::Value* to_kept_ = nullptr;  // per lane: from where bytes are written to where 16 bits are, by xor
+  language::Value* to_kept_ = nullptr;  // per lane: xor from the place of widened bytes to the place of kept dims
 };
 
 class SwizzledTransposed final : public SwizzledStream {
@@ -212,16 +215,16 @@ class SwizzledTransposed final : public SwizzledStream {
   language::OperandA transposed(int buffer, int dim_block, int row_block) override;
 
  private:
-  // The keys of a tile, of one dim.
+  // Bytes of one dim in the transposed image: the keys of a tile.
   int transposed_row_bytes() const { return tile_keys * targets::bytes_of(matrix_.element()); }
-  // Loads of a block of dims. Those of one block follow on those of another.
+  // Loads of a block of dims. The loads of one block follow those of another.
   int rows_of_block() const;
   struct Granule {
     language::Buffer rows;
     language::Value* number;
   };
   language::Value* load_of(const std::vector<Granule>& granules, std::size_t load, language::Value* unseen) const;
-  // What stands at two neighbouring rows of `loaded` in a dim, as a dword.
+  // The elements of two neighbouring rows of `loaded` in one dim, as a dword.
   language::Value* pair_of(const language::Values& loaded, int row, int dim) const;
   language::Value* pair_of_bytes(const language::Values& loaded, int row, int dim) const;
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What is known about each dword of device memory while a launch runs: who wrote it last and who read it last. For one
-// launch only: launches of a stream are ordered, and those of different streams are not compared.
+// The last writer and the last readers of each dword of device memory during one launch. Launches of a stream are
+// ordered, and those of different streams are not compared.
 //
-// Workgroups are ordered by what one releases and the other acquires (workgroup_order.h). Within a workgroup barriers
-// order waves, as in LDS: an access is over for the others when it was waited for before a barrier, or, where the waves
-// share one path to memory (workgroup_checks.cpp), when it was issued before one. Atomics, loads and
-// stores of a scope among them, do not race with atomics: those of workgroup scope within their workgroup. Two accesses
-// that overlap in bytes, at least one of them a write, with nothing that orders them, are a race. Two stores of the
-// same value are none unless rules are strict: programs let all who find something write the same flag.
+// Workgroups are ordered when one releases and the other acquires (workgroup_order.h). Within a workgroup, barriers
+// order waves, as in LDS. For other waves an access is over when the wave waited for it before a barrier, or, where
+// waves share one path to memory (workgroup_checks.cpp), when the wave issued it before a barrier. Atomics, including
+// loads and stores with a scope, do not race with atomics; those of workgroup scope do not within their workgroup. Two
+// accesses race if they overlap in bytes, at least one of them is a write, and nothing orders them. Two stores of the
+// same value are no race unless rules are strict: in many programs all threads that find something write the same flag.
 //
-// A dword remembers one writer and two readers, so that of three parties to a race two may be named. Pieces of a dword
-// that several parties touch: the last ones are remembered. A line of sixteen dwords that is read as a whole, as most
-// of what is read, remembers its readers once.
+// A dword remembers one writer and two readers, so that of three parties to a race two may be named. If several parties
+// touch pieces of a dword, the last ones are remembered. If a line of sixteen dwords is read as a whole, which is the
+// common case, its readers are remembered once for the line.
 #pragma once
 
 #include <array>
@@ -38,15 +38,15 @@ struct Allocation;
 
 namespace wavejit::simgpu::checks {
 
-// Shared by all workgroups of a launch, which may run on several threads. Everybody leaves a mark first and looks for
-// others afterwards, in one order for all threads: of two that meet, at least one sees the other. A mark is two words;
-// of two that are set at once, the instruction named may be the other one's.
+// Shared by all workgroups of a launch, which may run on several threads. Each access first leaves a mark and then
+// looks for other marks, in one order for all threads: of two accesses that meet, at least one sees the other. A mark
+// is two words; if two marks are set at once, the report may name the other one's instruction.
 class MemoryShadow final : public SharedByCheckers {
  public:
   using WhoBits = std::atomic<std::uint64_t>;  // WorkgroupMemory::Who; 0: nobody
   using Place = std::atomic<std::uint32_t>;    // of the instruction; 0: unknown
   enum Party : std::uint8_t { last, other };
-  // The last reader, and the last one before it that was another.
+  // The last reader, and the last reader before it that was a different one.
   struct Readers {
     WhoBits who[2];
     Place place[2];
@@ -54,11 +54,11 @@ class MemoryShadow final : public SharedByCheckers {
   struct Writer {
     WhoBits who;
     Place place;
-    std::atomic<std::uint32_t> stored;  // by the last store of each byte; changes with `who`, beneath writer_lock
+    std::atomic<std::uint32_t> stored;  // by the last store of each byte; changes with `who`, under writer_lock
   };
   static constexpr unsigned line_bytes = 64;
   struct Line {
-    Readers readers;                        // of all of it at once
+    Readers readers;                        // of the whole line at once
     std::atomic<std::uint32_t> written;     // 1: some dword has a writer
     std::atomic<std::uint32_t> parts_read;  // 1: some dword has readers of its own
   };
@@ -69,16 +69,16 @@ class MemoryShadow final : public SharedByCheckers {
     Readers* readers;  // a dword each
   };
 
-  // `several_threads`: run workgroups of the launch.
+  // `several_threads`: several threads run workgroups of the launch.
   MemoryShadow(const Launch& launch, bool several_threads);
   ~MemoryShadow() override;
 
-  // Nulls: memory that only this launch has, or no room.
+  // Null pointers if only this launch has the memory, or if there is no room.
   Cells cells(const Allocation& allocation);
   const Instruction* instruction(std::uint32_t place) const;
   std::uint32_t place(const Instruction& instruction) const;
   bool several_threads() const { return several_threads_; }
-  // Held while a dword's writer and the value that it stored change. `offset`: in its allocation.
+  // Held while a dword's writer and the value that it stored change. `offset`: in the allocation.
   std::mutex& writer_lock(std::uint64_t offset) { return writer_locks_[offset / 4 % writer_locks_.size()]; }
   LaunchOrder& order() { return order_; }
   SwapLoops& loops() { return loops_; }
@@ -98,18 +98,18 @@ class MemoryShadow final : public SharedByCheckers {
   std::mutex mutex_;
 };
 
-// One workgroup's side of it.
+// The state of one workgroup.
 class WorkgroupMemory {
  public:
-  // `shares_path`: its waves' vector memory is in order.
+  // `shares_path`: the waves' vector memory accesses stay in order.
   void prepare(Launch& launch, std::uint64_t workgroup, unsigned waves, bool shares_path);
-  // Records a vector memory instruction and reports its races. `runs` in device memory.
-  // `lanes`: the same, lane by lane.
+  // Records a vector memory instruction and reports its races. `runs`: the bytes in device memory; `lanes`: the same,
+  // lane by lane.
   AccessId access(Wave& wave, const Instruction& instruction, const Effects& effects, const Runs& runs,
                   const LaneAddresses& lanes);
-  // A wave arrived at a barrier in two parts, with this oldest access not yet waited for.
+  // A wave has arrived at a barrier in two parts; `oldest` is its oldest access that it has not waited for.
   void signal(unsigned wave, AccessId oldest) { arrived_[wave] = oldest == no_access ? last_ + 1 : oldest; }
-  // All waves passed a barrier. Per wave, its oldest access not yet waited for.
+  // All waves passed a barrier. `oldest`: for each wave, the oldest access that it has not waited for.
   void barrier(const std::vector<AccessId>& oldest);
 
   WorkgroupOrder& order() { return order_; }
@@ -125,8 +125,8 @@ class WorkgroupMemory {
     bool writes;
     const Effects* effects;
   };
-  // Its bits: workgroup + 1, wave, number of the access in the workgroup, whether it is atomic for its workgroup alone,
-  // whether other workgroups read it as well, whether it is atomic for all, and the bytes.
+  // The fields of `bits`: workgroup + 1, wave, number of the access in the workgroup, whether it is atomic within its
+  // workgroup, whether other workgroups read it as well, whether it is atomic for all, and the bytes.
   struct Who {
     std::uint64_t bits = 0;
     std::uint32_t bytes() const { return bits & 15; }
@@ -150,27 +150,27 @@ class WorkgroupMemory {
                           std::uint64_t offset);
   void read_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                   std::uint32_t bytes, unsigned lane);
-  // `stored`: in its place in the dword; null where nobody knows.
+  // `stored`: the value, at its place in the dword; null where it is unknown.
   void write_dword(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                    std::uint32_t bytes, unsigned lane, const std::uint32_t* stored);
   static std::uint32_t keep_stored(MemoryShadow::Writer& writer, std::uint32_t bytes, std::uint32_t stored);
   bool repeats(const Mark& other, std::uint32_t bytes, std::uint32_t differing) const;
   void look_at_writer(Wave& wave, const Instruction& instruction, const Access& access, std::uint64_t offset,
                       std::uint32_t bytes, unsigned lane) const;
-  // `other_reads`: and does not write.
+  // `other_reads`: the other access reads and does not write.
   bool races(const Access& access, const Mark& other, bool other_reads, std::uint32_t bytes) const;
   bool was_in_front(const Mark& other) const;
   WorkgroupOrder::Missing missing(const Access& access, Who other, bool other_reads) const;
   static Mark look(const MemoryShadow::WhoBits& who, const MemoryShadow::Place& place);
-  // Leaves the mark that `next` makes of the one before, which it returns.
+  // Replaces the mark by the one that `next` makes of it, and returns the old mark.
   template <typename Next>
   Mark leave(MemoryShadow::WhoBits& who, MemoryShadow::Place& at, std::uint32_t place, Next next) const;
   void raise(std::atomic<std::uint32_t>& flag) const;
   void mark_read(const Access& access, MemoryShadow::Readers& readers, std::uint32_t bytes) const;
   Mark mark_written(const Access& access, MemoryShadow::Writer& writer, std::uint32_t bytes) const;
-  // The bytes of an earlier access that are still in danger beside those of this one, if the same wave made it.
+  // The bytes of an earlier access of the same wave that can still race, in addition to those of this access.
   std::uint32_t kept_bytes(const Access& access, Who before) const;
-  // False: put aside until the launch is over (swap_loops.h).
+  // False: the finding is put aside until the launch is over (swap_loops.h).
   bool complain(Wave& wave, const Instruction& instruction, const Access& access, const Mark& other, bool other_reads,
                 std::uint64_t address, unsigned lane) const;
 
@@ -179,13 +179,13 @@ class WorkgroupMemory {
   std::uint64_t workgroup_ = 0;  // + 1
   AccessId last_ = 0;
   AccessId before_barrier_ = 0;
-  std::vector<AccessId> arrived_;  // per wave that has signalled a barrier: the first access that is not behind it
+  std::vector<AccessId> arrived_;  // for each wave that has signalled a barrier: the first access after the signal
   struct Passed {
-    std::vector<AccessId> safe;      // per wave: its accesses up to here are over, and behind a barrier
-    std::vector<AccessId> in_front;  // and up to here in front of the others', over or not
+    std::vector<AccessId> safe;      // for each wave: its accesses up to this one are over, before a barrier
+    std::vector<AccessId> in_front;  // for each wave: up to this one they were issued before the others', over or not
   };
   Passed passed_;
-  Passed before_;  // as it was in front of the last barrier
+  Passed before_;  // the state before the last barrier
   bool shares_path_ = false;
   WorkgroupOrder order_;
   std::vector<RecentLoads> recent_;  // per wave
