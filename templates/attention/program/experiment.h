@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A problem as the sweep sees it: what a descriptor says, read by the library's own parser, and where its rows lie.
+// A problem as the sweep takes it: what a descriptor says, read by the library's own parser, and where its rows lie.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace wavejit::attention::program {
 
 class Inputs;
 
-// What a descriptor says of a modifier: an extent, or the number. Neither: it is not there.
+// What a descriptor says about a modifier: an extent, or a number. With neither the modifier is absent.
 struct ToldModifier {
   Extent extent = Extent::none;
   float number = 0;
@@ -40,15 +40,15 @@ struct Experiment {
   std::int64_t local_chunk = 0;
   bool causal_flags = false;  // every second sequence has no diagonal
   bool lse = false;
-  // Rows of the tensor stand side by side instead of the dims of a row.
+  // In memory the rows of the tensor are contiguous, in place of the dims of a row.
   bool trans_q = false;
   bool trans_k = false;
   bool trans_v = false;
   bool trans_o = false;
   bool output_fp32 = false;   // O in f32, not in `type`
-  bool query_fp32 = false;    // Q in f32: numbers that are rounded to those of `type`, and are none of them
-  bool bias_fp32 = false;     // the same of the bias
-  bool bias_by_tile = false;  // which hides, and is 0, as a bool mask of its extent would
+  bool query_fp32 = false;    // Q in f32: its numbers are not numbers of `type`, and kernels round them to these
+  bool bias_fp32 = false;     // the bias in f32, in the same way
+  bool bias_by_tile = false;  // the bias hides keys or is 0, as a bool mask of its extent would be
   std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;
@@ -57,16 +57,17 @@ struct Experiment {
   std::vector<std::int64_t> key_lengths;
   std::int64_t total_keys = 0;           // the most that all sequences have together; 0: not said
   std::vector<std::int64_t> first_keys;  // left padding, one a sequence, or empty: none
-  // What memory holds of K and V, 0: `type`. Scales of 8 bits: for whom there are numbers of their own.
+  // The type of K and V in memory; 0: `type`. `cache_scales`: for which extent 8-bit caches have scales of their own.
   std::int32_t cache_dtype = WAVEJIT_DTYPE_NONE;
-  bool byte_queries = false;  // Q, K and V all in 8 bits; `type` is O's then
+  bool byte_queries = false;  // Q, K and V are all in 8 bits; `type` is then the type of O
   Extent cache_scales = Extent::none;
-  // Q and K in int8; their scales are by token and head, or by head alone; scores rounded to fp16, without scales.
+  // Q and K are int8, with scales by token and head, or by head alone. half_scores: scores are rounded to fp16, without
+  // scales.
   bool integers = false;
   bool half_scores = false;
   float scale = 1;
   std::array<ToldModifier, modifier_count> modifiers = {};
-  // Lists of key blocks, one for each head and block of rows; 0: none. block_lists.h makes them.
+  // Lists of key blocks, one for each head and block of rows (block_lists.h makes them); list_rows 0: none.
   Extent bool_mask = Extent::none;  // bool_masks.h makes it
   std::int64_t list_rows = 0;
   std::int64_t list_keys = 0;
@@ -103,10 +104,10 @@ struct Experiment {
   }
 };
 
-// A failure with ExitCode::unsupported is a problem that the library knows and does not do.
+// A failure with ExitCode::unsupported means that the library knows such problems and does not compute this one.
 Result<Experiment> parse_experiment(const std::string& descriptor);
 
-// One entry of the batch: where its rows begin on the tensors' token axis, and how many there are and count.
+// One entry of the batch: where its rows begin on the tensors' token axis, how many there are, and how many count.
 struct Sequence {
   std::int64_t first_query = 0;
   std::int64_t queries = 0;
@@ -120,8 +121,8 @@ std::vector<Sequence> sequences_of(const Experiment& problem);
 // What scale and mask make of a sequence's scores.
 ScoreRules rules_of(const Experiment& problem, const Sequence& sequence);
 
-// How one tensor lies in memory, in elements: all rows of all heads, nothing between them. Tokens are counted through
-// the batch.
+// How one tensor lies in memory, in elements: all rows of all heads, with nothing between them. Token numbers go on
+// from one entry of the batch to the next.
 struct Placement {
   std::int64_t batch = 1;
   std::int64_t length = 1;
@@ -145,15 +146,15 @@ Placement keys_of(const Experiment& problem);
 Placement values_of(const Experiment& problem);
 Placement outputs_of(const Experiment& problem);
 
-// Keys in pages: which page of the cache holds which keys. A row of the table for each sequence; a page is used once,
-// in no order, and one is not used at all. Entries past a sequence's keys are garbage.
+// Keys in pages: which page of the cache holds which keys. The table has a row for each sequence. No page is used
+// twice, pages are in random order, and one page is unused. Entries past a sequence's keys are garbage.
 struct PageTable {
   std::int64_t pages = 0;  // of the cache
   std::int64_t columns = 0;
   std::vector<std::int32_t> entries;  // [batch][columns]
 };
 PageTable page_table_of(const Experiment& problem);
-// How K and V lie in memory: of keys in pages, batches are pages. `of_keys`: keys_of or values_of.
+// How K and V lie in memory: for keys in pages, the entries of the batch are pages. `of_keys`: keys_of or values_of.
 Placement stored(const Experiment& problem, const Placement& of_keys);
 
 // The bias array: [batches][heads][rows][row stride], rows being those of the queries' token axis within a batch.
@@ -170,18 +171,18 @@ struct BiasPlacement {
                    std::int64_t row) const;
 };
 BiasPlacement bias_of(const Experiment& problem);
-// The array of a bool mask, likewise; rows begin at odd places.
+// The array of a bool mask, laid out in the same way; its rows begin at odd places.
 BiasPlacement bool_mask_of(const Experiment& problem);
 // An element of it.
 bool is_shown(const Experiment& problem, std::int64_t row, std::int64_t column);
-// An element as the array holds it: rounded to `type`, or in f32 a number that 16 bits do not have.
+// An element as the array holds it: rounded to `type`, or in f32 a number that 16 bits cannot hold.
 float bias_element(const Experiment& problem, const Inputs& inputs, std::int64_t row, std::int64_t column);
 
-// Memory of the device that a run takes, the workspace of split keys aside.
+// Device memory that a run takes, without the workspace of split keys.
 std::uint64_t device_bytes(const Experiment& problem);
 
-// Multiplications of Q·Kᵀ and P·V of rows of a sequence, over the pairs that are not masked away. What the problem's
-// words say is read once: a list of problems has millions of rows.
+// Multiplications of Q·Kᵀ and P·V for rows of a sequence, over the pairs that are not masked. The words of the problem
+// are read once, because a list of problems has millions of rows.
 class RowWork {
  public:
   RowWork(const Experiment& problem, const Sequence& sequence);
@@ -195,7 +196,7 @@ class RowWork {
   std::int64_t listed_ = 0;  // keys that a row's lists name, at most; 0: there are no lists
   double of_a_key_ = 0;
 };
-// The same of all rows of all heads.
+// Multiplications of all rows of all heads.
 double multiplications(const Experiment& problem);
 
 }  // namespace wavejit::attention::program

@@ -41,11 +41,11 @@ using language::Strand;
 using language::Value;
 using language::Values;
 
-// Operations in slots of four cycles. The first maximum brings two canonicalizations, the swap a copy and two wait
-// states, the choice of a maximum one.
+// The slots of four cycles that each operation takes. The first maximum brings two canonicalizations, the swap a copy
+// and two wait states, the choice of a maximum one wait state.
 constexpr OperationSlots cycle_slots = {.exp2 = 2, .first_maximum = 3, .swap = 8, .grows = 3, .choose = 2, .shift = 2};
 
-// Slots of a softmax before a tile of 8 bits is widened: its loads have had this much longer.
+// A tile of 8 bits is widened after this many slots of a softmax, so that its loads have had this much longer.
 constexpr int widen_after = 30;
 
 class Walker {
@@ -82,8 +82,8 @@ class Walker {
     finish(state);
   }
 
-  // One tile of a pair. `loaded`: Q, which the first tile loads itself, as it fetches its keys itself; the second one
-  // finds both on their way. What comes back is the second one's Q.
+  // One tile of a pair. `loaded`: Q. The first tile loads Q and fetches its keys itself; for the second tile both are
+  // already in flight. Returns the Q of the second tile.
   Values emit_in_pair(const WorkgroupPlace& place, Value* tile, const Values& loaded) {
     const SecondQuery second(kernel_, spec_, place, workgroup_, tiles_, tile);
     second_ = &second;
@@ -96,8 +96,8 @@ class Walker {
       return own;
     });
     state = walk_started(std::move(state), query);
-    // Every wave is past its last read of a tile: the drain's barriers have seen to it. What comes next goes before
-    // the stores, for which a wait for it would wait, too.
+    // Every wave has passed its last read of a tile, by the drain's barriers. The next tile's fetches are issued before
+    // the stores, because a wait for the fetches would otherwise wait for the stores, too.
     const Values none(loaded.size(), llvm::PoisonValue::get(loaded.front()->getType()));
     const Values next = language::if_uniform(kernel_, second.follows(), Likelihood::even, none, [&](const Values&) {
       Values of_second = second.take();
@@ -109,11 +109,11 @@ class Walker {
   }
 
  private:
-  // What lives from one act to a later one.
+  // Values that one act leaves for a later one.
   struct Hand {
-    Values modifiers;  // what those of the scores read from memory, on its way
+    Values modifiers;  // what modifiers of the scores load from memory, in flight
     Growth growth;
-    Strand rest;  // of a softmax: what is left for behind the barrier
+    Strand rest;  // of a softmax: operations left for after the barrier
   };
 
   State before_all_tiles() {
@@ -129,10 +129,10 @@ class Walker {
     return state;
   }
 
-  // From the prologue to the drain.
+  // From the prologue to the drain, after the start.
   State walk_started(State state, const Values& loaded) {
     products_.take_query(workgroup_, loaded);
-    // t is one less.
+    // `images` is rotated, because t is one less in the prologue.
     if (const Values& images = fetches_.images(); !images.empty()) {
       state.images = {images.back(), images[0], images[1]};
       products_.make_read_starts(state, 1);
@@ -154,8 +154,8 @@ class Walker {
                 state.outputs, spec_.paired_tiles ? &tiles_ : nullptr);
   }
 
-  // The tiles after the prologue: pairs of `steady`, so that a buffer is code and not an address, then what
-  // an odd or an even number of tiles leaves.
+  // The tiles after the prologue: pairs of `steady`, so that a buffer is known at compile time, then the code for an
+  // odd or an even number of remaining tiles.
   State walk_tiles(const State& first) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const auto tiles_follow = [&](Value* tile, int count) { return walk_.exists(walk_.ahead(tile, count)); };
@@ -204,11 +204,11 @@ class Walker {
     State end = state_of(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
     walk(schedule_.drain, end, walk_.last(), 0);
-    end.images.clear();  // another tile starts where the first one did
+    end.images.clear();  // the next tile of a pair starts in the first buffers
     return end;
   }
 
-  // `buffer`: that of tile t.
+  // `buffer`: the buffer of tile t.
   template <typename Rows>
   void walk(const Rows& rows, State& state, Value* walked, int buffer) {
     const Place place{.walked = walked, .buffer = buffer};
@@ -266,7 +266,7 @@ class Walker {
   }
 
   void perform(const Wait& wait, State& /*state*/, const Place& /*place*/) {
-    // Registers are waited for where they are used.
+    // Fetches into registers are waited for at their use.
     if (wait.fetches_left == Wait::all || tiles_.narrow_keys() != nullptr) {
       language::wait_for_lds(kernel_);
     } else {
@@ -279,12 +279,11 @@ class Walker {
     }
   }
 
-  // Behind the wait for V(t). The next two are for K(t + 2) and V(t + 1), fetched before it, and the one after them for
-  // K(t + 3), fetched behind it.
+  // Issued after the wait for V(t). The next two waits are for K(t + 2) and V(t + 1), which were fetched before; the
+  // wait after them is for K(t + 3), which is fetched after.
   void fetch_query(Value* tile) {
     second_->fetch(tile);
-    // With three buffers the next one is for what was fetched before it, the one after that for what was fetched with
-    // it.
+    // With three buffers the next wait is for a fetch before it; the wait after that is for one fetched with it.
     waits_past_query_ = products_.bytes() ? 1 : 2;
   }
 
@@ -301,7 +300,7 @@ class Walker {
                    ? tile_softmax_.finish(state.weights, products_.bytes()->matrix(), products_.packed_bytes)
                    : tile_softmax_.finish(state.weights, state.softmax, products_.packed,
                                           scales_ ? scales_->of_weights(state) : TileSoftmax::Scaled{});
-    // Three clusters after they were asked for, one before they go into LDS.
+    // Widens loads that were issued three clusters ago, one cluster before they are written to LDS.
     State::InFlight* widened = nullptr;
     if (tiles_.narrow_keys() != nullptr && overlap.product == Product::scores) widened = &state.keys_in_flight;
     if (tiles_.narrow_keys() != nullptr && overlap.softmax == Softmax::begin) widened = &state.values_in_flight;
@@ -309,7 +308,7 @@ class Walker {
       const NarrowLines& stream = widened == &state.keys_in_flight ? *tiles_.narrow_keys() : *tiles_.narrow_values();
       vector.insert(widen_after, stream.widen(widened->loaded, widened->units));
     }
-    // Without a product there is nothing to stand between.
+    // Without a product there is nothing to interleave with.
     if (overlap.product != Product::none) {
       const Shadow& shadow = overlap.softmax == Softmax::begin ? ladder_.begin : ladder_.finish;
       vector.write(shadow.lead);
@@ -320,7 +319,7 @@ class Walker {
             matrix, vector, rungs_of(shadow, Pipeline::dualwave, matrix.size(), scales_ ? scales_->slots() : 0));
       }
     }
-    // The partner begins meanwhile.
+    // The partner begins its products, so the rest of the softmax is left for after the barrier.
     if (products_.bytes() && overlap.softmax == Softmax::begin) {
       hand_.rest = std::move(vector);
     } else {
@@ -332,7 +331,7 @@ class Walker {
     }
     pin(overlap, state);
   }
-  // What began in the shadow of products and did not fit.
+  // The operations that did not fit in the shadow of the products.
   void perform(const Rest& /*rest*/, State& state, const Place& /*place*/) {
     hand_.rest.write_rest();
     pin_begun(state);
@@ -342,8 +341,8 @@ class Walker {
     hand_.modifiers = modifiers_.fetch(walk_.marked_at(fetches_.stop(state, place, load.ahead)));
   }
 
-  // Chunks have an even number of tiles. Without a window or lists the first tile walked begins one, so that in half
-  // of the copies of `steady` none begins. In the drain nobody knows.
+  // Chunks have an even number of tiles. Without a window or lists the first tile walked begins a chunk, so that in
+  // half of the copies of `steady` no chunk begins. In the drain this is not known at compile time.
   bool may_begin_chunk(const Place& place, int ahead) const {
     if (!spec_.has_chunks()) return false;
     return has_first_key(spec_.mask) || spec_.block_lists || last_buffer_ != nullptr || (place.buffer + ahead) % 2 == 0;
@@ -369,8 +368,8 @@ class Walker {
     merged_.merge(merge.half, merge.apart, fetches_.stop(state, place, 0), state.softmax, state.outputs, state.merged);
   }
 
-  // What an Overlap made stays in it: without a use here the backend would sink operations towards their first one,
-  // behind barriers and branches and away from the matrix instructions that were to hide them.
+  // Keeps the results of an Overlap in it. Without a use here the backend would sink operations towards their first
+  // use, behind barriers and branches, and away from the matrix instructions that should hide them.
   void pin(const Overlap& overlap, const State& state) {
     Values made;
     if (overlap.product == Product::scores)
@@ -383,7 +382,7 @@ class Walker {
         made.insert(made.end(), state.softmax.sums.begin(), state.softmax.sums.end());
       }
     }
-    // Else a wait for the product behind the barrier.
+    // Without this use the wave would wait for the product after the barrier.
     if (products_.bytes() && overlap.product == Product::output) made.push_back(state.softmax.sums[0]);
     language::pin(kernel_, made);
     if (overlap.softmax == Softmax::begin && !products_.bytes()) pin_begun(state);
@@ -420,17 +419,17 @@ class Walker {
   Fetches fetches_;
   std::optional<Scales> scales_;
   Hand hand_;
-  const SecondQuery* second_ = nullptr;  // of paired tiles
-  bool scales_begin_ = true;             // those of the first tile come next
-  bool fetches_query_ = false;           // behind the next cluster
+  const SecondQuery* second_ = nullptr;  // with paired tiles
+  bool scales_begin_ = true;             // the scales of the first tile come next
+  bool fetches_query_ = false;           // after the next cluster
   int waits_past_query_ = 0;             // this many waits leave the fetches of the next Q outstanding
-  Value* last_buffer_ = nullptr;         // where the drain's tile stands: its parity is known at run time only
+  Value* last_buffer_ = nullptr;         // the buffer of the drain's tile, whose parity is known at run time only
 };
 
 void emit_pair(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const WorkgroupPlace place = find_place(kernel, spec);
-  // The tile, or −1 behind the last; Q.
+  // The state: the tile, or −1 after the last one; then Q.
   Values first = {place.query_tile};
   first.resize(
       1 + static_cast<std::size_t>(ByteProducts::loaded_dims(spec) / language::wave_shape(kernel).fragment_k()),

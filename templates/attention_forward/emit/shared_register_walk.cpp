@@ -45,19 +45,19 @@ using language::SoftmaxState;
 using language::Value;
 using language::Values;
 
-// As shared_walk.cpp has it: W waves walk the tiles in steps of W, all with the same rows. Here nothing but what waves
-// tell each other is of more than one wave:
+// W waves walk the tiles in steps of W, all with the same rows, as in shared_walk.cpp. Here waves share nothing but
+// what they exchange about rows:
 //
 //   K   of the wave's own tile, whole rows, into registers; by an image of half a tile into operands
 //   V   of all tiles of the step, the wave's dims, into registers; by the same image into operands, tile by tile
 //
-// So there are two barriers a step:
+// So a step has two barriers:
 //
 //   first    every wave has left its tile's maxima. Everybody's reads of the last step's P and sums have returned
 //   second   every wave has left its P and sums. Everybody's reads of maxima have returned
 //
-// What a step takes from registers is loaded again for the next step as soon as it has gone to LDS: memory has the
-// whole step for it.
+// A register that a step has written to LDS is loaded again for the next step at once, so that memory has a whole step
+// for the load.
 class SharedRegisterWalk {
  public:
   SharedRegisterWalk(Kernel& kernel, const ForwardKernel& spec, const LdsPlan& plan)
@@ -145,11 +145,11 @@ class SharedRegisterWalk {
   Value* tile_of(Value* step, int tile) const { return kernel_.ir().CreateAdd(step, kernel_.constant(tile)); }
   Value* next_step(Value* step) const { return walk_.ahead(step, waves()); }
 
-  // Loads that are dealt out one by one between other work.
+  // Loads that are issued one by one between other work.
   class Dealt {
    public:
     explicit Dealt(std::vector<Load> loads) : loads_(std::move(loads)) {}
-    // So that `done` of `all` of them are on their way.
+    // Issues loads until `done` of `all` parts of them are in flight.
     void load(std::size_t done, std::size_t all) {
       while (loaded_.size() < done * loads_.size() / all) loaded_.push_back(loads_[loaded_.size()]());
     }
@@ -163,7 +163,7 @@ class SharedRegisterWalk {
     Values loaded_;
   };
 
-  // A tile that is not walked, or that nobody sees, has zeros. `mark`: of a walk that has marks.
+  // A tile that is not walked, or that no row sees, is read as zeros. `mark`: for walks that have marks.
   struct Walked {
     Value* tile;
     Value* exists;
@@ -182,7 +182,8 @@ class SharedRegisterWalk {
     const Walked own = walked(own_tile(step), mark);
     return Dealt(keys_.loads_of(own.tile, {}, own_entries(entries), own.exists));
   }
-  // A wave without dims has no values to load. `first_seen`: of the walk's first step (attention/emit/unseen_keys.h).
+  // The loads of the wave's values; none for a wave without dims. `first_seen`: for the walk's first step
+  // (attention/emit/unseen_keys.h).
   Dealt loads_of_values(Value* step, int tile, const Values& entries, const Values& marks,
                         Value* first_seen = nullptr) {
     Walked of_step = walked(tile_of(step, tile), marks.empty() ? nullptr : marks[static_cast<std::size_t>(tile)]);
@@ -191,16 +192,16 @@ class SharedRegisterWalk {
                                    attention::unseen_keys(kernel_, first_seen, of_step.tile)));
   }
 
-  // The marks of all tiles of a step, of a walk that has marks.
+  // The marks of all tiles of a step, if the walk has marks.
   Values marks_of(Value* step) const {
     Values marks;
     for (int tile = 0; spec_.bool_mask && tile < waves(); ++tile) marks.push_back(walk_.read(tile_of(step, tile)));
     return marks;
   }
 
-  // The entries of all tiles of a step. Keys that are looked up one by one take a register a tile. Granules of 16 take
-  // 4 lanes of it, and the tiles stand side by side, lane l with tile l mod W: one load reads what is one line of the
-  // table most often, where a load for each tile would fetch as many, each time.
+  // The block-table entries of all tiles of a step. Keys that are looked up one by one take one register for each tile.
+  // Granules of 16 keys take 4 lanes of a register, so the tiles share one, with tile l mod W in lane l: one load then
+  // reads what is mostly one line of the table, where a load for each tile would read as many lines.
   Values entries_of(Value* step) const {
     llvm::IRBuilder<>& ir = kernel_.ir();
     if (!pages_) return {};
@@ -241,7 +242,7 @@ class SharedRegisterWalk {
     if (spec_.bool_mask) state.marks = {walk_.read(own_tile(state.step)), walk_.read(own_tile(next_step(state.step)))};
     state.keys = loads_of_keys(state.step, entries, spec_.bool_mask ? state.marks[0] : nullptr).take();
     const Values marks = marks_of(state.step);
-    // Memory is on its way to K: what is made meanwhile costs nothing.
+    // K is in flight, so instructions that are issued here cost no time.
     make_later_slices(kernel_, spec_, workgroup_);
     values_.emplace(kernel_, lds_, matrix_, workgroup_.v,
                     WaveValues::Place{.region = image_region,
@@ -273,7 +274,7 @@ class SharedRegisterWalk {
     Stop own = tile;
     Value* next_mark = nullptr;
     if (spec_.bool_mask) {
-      // Nobody sees a tile that is not walked.
+      // A tile that is not walked counts as one that no row sees.
       own.entry = kernel_.ir().CreateSelect(is_walked(tile), state.marks[0], kernel_.constant(0));
       next_mark = state.marks[1];
       state.marks = {next_mark, walk_.read(own_tile(next_step(next)))};
@@ -298,15 +299,15 @@ class SharedRegisterWalk {
     return state;
   }
 
-  // Sᵀ = K · Qᵀ of the wave's tile, by halves of it, each 32 keys: a half's reads stand before the next half's writes.
-  // Those are dealt out between its products, so that they do not hold up another wave's at the LDS that both share.
+  // Sᵀ = K · Qᵀ of the wave's tile, in halves of 32 keys. The reads of a half are issued before the writes of the next
+  // half. The writes are spread over the products, so that they do not hold up another wave at the LDS that both share.
   std::vector<Accumulator> multiply_keys(const Values& loaded, Dealt& next) {
     const auto blocks = static_cast<std::size_t>(score_blocks());
     const std::size_t of_block = loaded.size() / blocks;
     const auto dims = static_cast<std::size_t>(spec_.head_dim_qk / wave_.fragment_k());
     std::size_t written = 0;
     const auto write_up_to = [&](std::size_t count) {
-      const std::size_t first = written / of_block * of_block;  // of its half
+      const std::size_t first = written / of_block * of_block;  // of the half's loads
       keys_.write_first_rows(std::span(loaded).subspan(written, count - written), static_cast<int>(written),
                              static_cast<int>(first));
       written = count;
@@ -331,7 +332,7 @@ class SharedRegisterWalk {
     return kernel_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, one, other);
   }
 
-  // P of the wave's tile and what it adds up to, for all.
+  // Writes P of the wave's tile and the sum of its weights to LDS, for all waves.
   void leave_weights(Value* maximum, std::vector<Accumulator>& scores) {
     SoftmaxState own = softmax_.initial();
     own.maximum = maximum;
@@ -346,7 +347,7 @@ class SharedRegisterWalk {
     exchange_.put_sums(own.sums);
   }
 
-  // A tile's V in operands, [16 keys][32 dims], and what its wave left of it.
+  // A tile's V in operands, [16 keys][32 dims], and what its wave wrote to LDS about the tile.
   struct TileParts {
     std::vector<OperandA> values;
     std::vector<OperandB> weights;
@@ -363,7 +364,8 @@ class SharedRegisterWalk {
     return parts;
   }
 
-  // l and O of the wave's dims with all tiles of the step: as in a wave alone, each time first onto the tile's maximum.
+  // Updates l and the wave's dims of O with all tiles of the step. As in a single wave, both are first rescaled to the
+  // tile's maximum.
   void accumulate(State& state, const TileGrowths& growths, Value* any, Value* next, const Values& entries,
                   const Values& marks) {
     TileParts parts = read_tile(0, state.values.front());
@@ -407,11 +409,11 @@ class SharedRegisterWalk {
   Workgroup workgroup_;
   ScoreModifiers modifiers_;
   language::Lds lds_;
-  std::optional<attention::KeyPages> pages_;  // before the streams, which ask for it
+  std::optional<attention::KeyPages> pages_;  // declared before the streams, which use it
   std::optional<attention::TilePages> no_tile_pages_;
-  Value* image_;  // uniform: where the wave's begins
+  Value* image_;  // uniform: where the wave's image begins
   SwizzledRows keys_;
-  std::optional<WaveValues> values_;  // from walk_steps on
+  std::optional<WaveValues> values_;  // made in walk_steps
   ChunkExchange exchange_;
   language::Softmax softmax_;
   std::unique_ptr<attention::TileInterval> own_walk_;

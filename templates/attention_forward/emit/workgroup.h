@@ -12,22 +12,22 @@
 
 namespace wavejit::attention_forward {
 
-// Where a unit's walk stands, uniform.
+// The walk of a unit of block lists; uniform.
 struct WalkPlace {
   language::Value* entries;  // address
   language::Value* count;
   language::Value* several_chunks;
-  language::Value* empty;  // no row sees a key, and the one tile that is walked is no tile of the sequence's
-  language::Value* block;  // of the unit: whose rows the wave has
+  language::Value* empty;  // no row sees a key, so the one tile that is walked is no tile of the sequence
+  language::Value* block;  // of the unit: its rows are those of the wave
 };
 
-// What a wave has of rows that it shares with others; all uniform.
+// The wave's share of rows that several waves have together; all uniform.
 struct WaveShare {
-  language::Value* first_dim = nullptr;  // of O; null: the wave has its rows alone, and all dims
-  language::Value* has_dims = nullptr;   // null: every wave has
-  language::Value* leads = nullptr;      // it leaves what is the row's, m, l and LSE
+  language::Value* first_dim = nullptr;  // of O; null: no other wave has these rows, and the wave has all dims
+  language::Value* has_dims = nullptr;   // whether the wave has dims; null: every wave has
+  language::Value* leads = nullptr;      // whether it writes the values of whole rows, m, l and LSE
 };
-// How many blocks of O's dims a wave has, and how many waves have one.
+// How many blocks of O's dims a wave has, and how many waves have any.
 int output_blocks_of_wave(const ForwardKernel& spec, int rows_of_block);
 int waves_with_outputs(const ForwardKernel& spec, int rows_of_block);
 
@@ -39,32 +39,33 @@ struct Workgroup : QueryTile {
 
   language::Value* first_slot;  // of keys in pages: where key 0 stands, 0 without first_keys
   language::Value* rescale_threshold;
-  // Key tiles from the first to the last one that some row of the workgroup sees, at least one: first_tile ≤ t < tiles.
+  // The key tiles that some row of the workgroup sees, from the first to the last, at least one: first_tile ≤ t <
+  // tiles.
   language::Value* first_tile;
   language::Value* tiles;
-  // For block lists; the two above are places of it then.
+  // For block lists: the walk, in which the two values above are places.
   std::optional<WalkPlace> walk;
   // For listed keys, else null (KeyTensors).
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
-  // For a cache of 8 bits, else null: what values are multiplied with, uniform.
+  // For a cache of 8 bits, else null: the scale of values, uniform.
   language::Value* value_scale = nullptr;
   language::Value* kv_head = nullptr;
   language::Value* key_length = nullptr;  // of the sequence, up to the last key that some row sees
   // The sequence's first key that some row sees, where there is a window; null: key 0.
   language::Value* first_seen = nullptr;
   WaveShare share = {};
-  // The first row of the tile, and of all tiles together: packed heads count the rows of all heads.
+  // The first row of the tile, and the number of rows of all tiles. With packed heads both count the rows of all heads.
   language::Value* first_of_tile = nullptr;
   language::Value* rows = nullptr;
-  // For parts that are merged by the last to arrive (emit/merge_if_last.h), else null: the tiles that rows see, whoever
-  // walks them, and how many of them are a run. Scalar registers are short through a walk: all three are held by lanes,
-  // and so are the two rows above then.
+  // For parts that the last workgroup to arrive merges (emit/merge_if_last.h), else null: the tiles that rows see,
+  // whichever workgroup walks them, and the tiles of a run. Scalar registers are short during a walk, so lanes hold
+  // these three values, and then the two row numbers above, too.
   language::Value* first_tile_of_all = nullptr;
   language::Value* last_tile_of_all = nullptr;
   language::Value* tiles_of_run = nullptr;
 
-  // What tiles of K and V are made of.
+  // The tensors from which tiles of K and V are fetched.
   KeyTensors keys() const {
     return {.k = k,
             .v = v,
@@ -78,7 +79,7 @@ struct Workgroup : QueryTile {
   }
 };
 
-// What memory holds of Q.
+// The type of Q in memory.
 inline attention::QueryNumbers query_numbers(const ForwardKernel& spec) {
   return spec.query_fp32 ? attention::QueryNumbers::floats : attention::QueryNumbers::operands;
 }
@@ -90,7 +91,7 @@ void make_later_slices(language::Kernel& kernel, const ForwardKernel& spec, Work
 // others, whose O was made before.
 void make_last_outputs(language::Kernel& kernel, const ForwardKernel& spec, Workgroup& workgroup);
 
-// What a workgroup knows before it knows its query tile.
+// The values of a workgroup that do not depend on its query tile.
 struct WorkgroupPlace {
   language::Value* query_head;
   language::Value* kv_head;
@@ -100,19 +101,19 @@ struct WorkgroupPlace {
   Sequence sequence;
   language::Value* rows;  // of all query tiles together
   language::Value* last_key;
-  language::Value* query_tile;   // its own, of paired tiles the longer one
-  language::Value* second_tile;  // of paired tiles, else null; the same as query_tile where a tile has no partner
-  // For listed keys, else null: the query's first row, its list, and how many keys that may name.
+  language::Value* query_tile;   // its own; with paired tiles the longer one
+  language::Value* second_tile;  // with paired tiles, else null; equal to query_tile if the tile has no partner
+  // For listed keys, else null: the query's first row, its list, and how many keys the list may name.
   language::Value* first_row = nullptr;
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
 };
-// Workgroups beyond the rows of their sequence end in here.
+// Ends workgroups beyond the rows of their sequence.
 WorkgroupPlace find_place(language::Kernel& kernel, const ForwardKernel& spec);
-// With split keys, workgroups without keys end in here.
+// With split keys, ends workgroups that have no keys.
 Workgroup begin_tile(language::Kernel& kernel, const ForwardKernel& spec, const WorkgroupPlace& place,
                      language::Value* query_tile);
-// Any row of the tile, counted from its first.
+// A row of the tile, given by its number in the tile.
 struct RowOfTile {
   language::Value* position;
   language::Value* head;    // of packed heads, else null: counted from the group's first
@@ -120,13 +121,13 @@ struct RowOfTile {
 };
 RowOfTile row_of_tile(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                       language::Value* row);
-// Per lane: bytes to where any row of the tile begins in Q, counted from the tile's first. Where there is no such row,
-// far outside.
+// Per lane: the bytes from the tile's first row in Q to the begin of row `row`; far outside if there is no such row.
 language::Value* begin_of_query_row(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                                     language::Value* row);
-// Both.
+// find_place and begin_tile in one.
 Workgroup begin_workgroup(language::Kernel& kernel, const ForwardKernel& spec);
-// Arguments that nobody asks for before the first tile is walked: they are to come with the others (loads_first.h).
+// Loads arguments that no instruction needs before the first tile is walked, so that they arrive together with the
+// others (loads_first.h).
 void ask_for_walk(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup);
 
 }  // namespace wavejit::attention_forward

@@ -39,8 +39,8 @@ using language::SoftmaxState;
 using language::Value;
 using language::Values;
 
-// Four waves walk the tiles of keys together. A wave has 32 rows; those that share them each have all of their scores
-// (key_ring.h: multiplied by themselves or by a neighbour) and a share of O's columns:
+// Four waves walk the tiles of keys together. A wave has 32 rows. Waves that share rows each have all scores of these
+// rows (key_ring.h: computed by themselves or by a neighbour) and a share of O's columns:
 //
 //   Sᵀ = K · Qᵀ      a lane owns a row (a column of Sᵀ), so that its statistics stay in the lane
 //   P  = softmax weights of S, rounded to the storage type in the registers where S stood
@@ -58,7 +58,7 @@ class Walk {
         softmax_(kernel, modifiers_.softmax_scale(), workgroup_.rescale_threshold),
         walk_(kernel, workgroup_.first_tile, workgroup_.tiles, spec.chunk_keys() / attention::tile_keys) {
     walk_.prepare_chunks();
-    // Registers have no room for R: O, and behind it m and l.
+    // Registers have no room for R, the sum of earlier chunks: memory holds its O, and then its m and l.
     if (!spec.parts) merged_memory_.emplace(kernel, statistics_at() + statistics_bytes);
   }
 
@@ -71,8 +71,8 @@ class Walk {
       if (spec_.merged) merge_if_last(kernel_, spec_, workgroup_, modifiers_.softmax_scale());
       return;
     }
-    // A row of one chunk is not merged. Two branches with stores of their own: beside O, registers have no room for
-    // R's.
+    // A row of one chunk is not merged. The two branches have stores of their own, because registers have no room for R
+    // beside O.
     Value* several = walk_.several_chunks();
     language::if_uniform(kernel_, kernel_.ir().CreateNot(several), language::Likelihood::even, [&] {
       store_rows(kernel_, spec_, workgroup_, softmax_, part, end.outputs.front().layout, matrix_.element(),
@@ -91,7 +91,7 @@ class Walk {
     Value* place = nullptr;  // of the tile in the walk
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ of the chunk, a block of the wave's dims each
-    Values carried;                    // the ring's
+    Values carried;                    // of the ring
   };
 
   int output_blocks() const { return dims_of_wave(spec_) / wave_.rows; }
@@ -115,11 +115,12 @@ class Walk {
     return like;
   }
 
-  // The query as operands, in registers of accumulation.
+  // Moves the query, as operands, into registers of accumulation.
   void take_query(const Values& loaded) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Values query = loaded;
-    // A short walk: a scale is seldom negative, and a query has 144 registers whose signs would be changed by 0.
+    // In short walks the sign of the scale is tested: it is seldom negative, and the change of signs would take 144
+    // instructions even if it changed nothing.
     if (spec_.listed) {
       Value* changes = ir.CreateICmpNE(workgroup_.query_sign, kernel_.constant(0));
       query = language::if_uniform(kernel_, changes, language::Likelihood::rarely, query, [&](const Values& before) {
@@ -154,7 +155,7 @@ class Walk {
           state.carried = ring_->whole(buffer, place, walk_, state.carried);
           state = attend(std::move(state), buffer, place);
           state.place = walk_.ahead(place, 1);
-          // Behind the last tile of a short walk nothing is fetched.
+          // After the last tile of a short walk nothing is fetched.
           if (spec_.listed && ring_->may_end_unreleased())
             state.carried = language::if_uniform(
                 kernel_, walk_.exists(state.place), language::Likelihood::even, state.carried,
@@ -178,15 +179,15 @@ class Walk {
     Fetches late(std::move(behind_scores), of_values);
     std::vector<Accumulator> scores = multiply_keys(keys, early);
     Fetches& fetches = in_two ? late : early;
-    // The first of V are read while the softmax runs.
+    // The first fragments of V are read while the softmax runs.
     ring_->begin_values(buffer);
     ReadAhead values(value_steps(), [&](const Step& step) { return ring_->values(buffer, step.dims, step.keys); });
     modifiers_.apply(tile, {}, scores);
     if (Value* named = ring_->named()) attention::hide_unnamed(kernel_, named, workgroup_.lane_group, scores);
     state.softmax = raise_maximum(state.softmax, scores, state.outputs);
-    // Where 16 keys are one product, memory is what walks wait for (bench/predicted_latent.md), and a wave that has its
-    // rows' whole O has no registers for weights of which some are scores yet. Nor have walks that look up
-    // each key.
+    // Weights are computed between products only if a product takes fewer than 16 keys. Where it takes 16, walks wait
+    // for memory anyway (bench/predicted_latent.md), and a wave with its rows' whole O has no registers for weights
+    // beside scores. Walks that look up each key do not have them either.
     if (matrix_.steps() > 1 && !spec_.layout().single_keys) {
       accumulate_while_weighing(values, scores, state, fetches);
       return state;
@@ -196,7 +197,7 @@ class Walk {
     return state;
   }
 
-  // If the tile at `place` begins a chunk that is not the walk's first: the chunk before it is a part.
+  // If the tile at `place` begins a chunk that is not the walk's first, writes the part of the chunk before it.
   void end_chunk(State& state, Value* place) {
     const Values values = to_values(state);
     const Values after = language::if_uniform(
@@ -217,7 +218,7 @@ class Walk {
     state = from_values(state, after);
   }
 
-  static constexpr int statistics_bytes = 16;  // m, l, and nothing
+  static constexpr int statistics_bytes = 16;  // m, l, and two unused dwords
   int statistics_at() const { return output_blocks() * wave_.registers() * static_cast<int>(sizeof(float)); }
   void store_statistics(Value* place, const PartStatistics& of) {
     llvm::IRBuilder<>& ir = kernel_.ir();
@@ -226,7 +227,7 @@ class Walk {
     both = ir.CreateInsertElement(both, ir.CreateBitCast(of.sum, kernel_.i32()), std::uint64_t{1});
     merged_memory_->store(place, statistics_at(), both);
   }
-  // Four floats of O a time, as the lane holds them.
+  // Calls use(block, r, at) for each four floats of O, in the order in which the lane holds them.
   template <typename Use>
   void for_each_quad(Use use) {
     constexpr int quad = 4;
@@ -234,7 +235,7 @@ class Walk {
       for (int r = 0; r < wave_.registers(); r += quad)
         use(block, r, ((block * wave_.registers()) + r) * static_cast<int>(sizeof(float)));
   }
-  // Nothing is merged yet: where something will be, O is 0.
+  // Sets the merged O to 0 where several chunks will be merged.
   void begin_merged() {
     language::if_uniform(kernel_, walk_.several_chunks(), language::Likelihood::even, [&] {
       Value* place = merged_memory_->place();
@@ -250,7 +251,7 @@ class Walk {
   Value* merged_quad(Value* place, int at) {
     return kernel_.ir().CreateBitCast(merged_memory_->load(place, at, 4), kernel_.vector(kernel_.f32(), 4));
   }
-  // R and the part behind it, O into memory.
+  // Merges the part into R; the result's O goes to memory.
   PartStatistics merge_into_memory(const State& state, const PartStatistics& part) {
     llvm::IRBuilder<>& ir = kernel_.ir();
     Value* place = merged_memory_->place();
@@ -273,7 +274,7 @@ class Walk {
     int keys;
     int dims;
   };
-  // Both accumulators of the scores in turn, so that neighbours do not wait for each other.
+  // The steps alternate between the two accumulators of the scores, so that neighbours do not wait for each other.
   std::vector<Step> key_steps() const {
     std::vector<Step> steps;
     for (int dims = 0; dims < dim_blocks(); ++dims)
@@ -330,7 +331,7 @@ class Walk {
     std::size_t fetched_ = 0;
   };
 
-  // Sᵀ = K · Qᵀ: raw scores of the wave's own keys, dims in blocks of 16 from dim 0 upward; then those of all.
+  // Sᵀ = K · Qᵀ: the raw scores of the wave's own keys, dims in blocks of 16 from dim 0 upward; then those of all keys.
   std::vector<Accumulator> multiply_keys(ReadAhead& reads, Fetches& fetches) {
     std::vector<Accumulator> scores(static_cast<std::size_t>(ring_->key_blocks_of_wave()), matrix_.zeros());
     reads.consume([&](const Step& step, const OperandA& keys) {
@@ -360,10 +361,10 @@ class Walk {
     return fresh ? matrix_.mma_apart_of_fresh(values, weights, sum) : matrix_.mma_apart(values, weights, sum);
   }
 
-  // The same of scores.
+  // The same from scores, whose weights are computed between the products.
   void accumulate_while_weighing(ReadAhead& reads, const std::vector<Accumulator>& scores, State& state,
                                  Fetches& fetches) {
-    constexpr int slots_of_shadow = 6;  // of a product
+    constexpr int slots_of_shadow = 6;  // of one product
     TileWeights weights(kernel_, softmax_, matrix_, state.softmax, scores);
     OperandB packed;
     reads.consume([&](const Step& step, const OperandA& values) {
@@ -379,8 +380,8 @@ class Walk {
     state.softmax = weights.finish();
   }
 
-  // Where a wave has its rows' whole O, vector registers do not hold it: the last of its blocks stand beside the query,
-  // as many as fit there.
+  // If a wave has its rows' whole O, vector registers cannot hold it: the last blocks lie beside the query in registers
+  // of accumulation, as many as fit there.
   std::size_t blocks_apart() const {
     if (waves_of_rows(spec_) > 1) return 0;
     const int query_registers = dim_blocks() * wave_.operand_bytes / static_cast<int>(sizeof(float));
@@ -397,7 +398,7 @@ class Walk {
         outputs[block].value = language::in_accumulation_registers(kernel_, outputs[block].value);
     return outputs;
   }
-  // Before anything but a product reads them.
+  // Called before any instruction but a product reads them.
   void settle(std::vector<Accumulator>& outputs) const {
     if (blocks_apart() != 0) matrix_.settle(std::span(outputs).last(blocks_apart()));
   }

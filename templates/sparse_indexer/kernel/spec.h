@@ -43,11 +43,11 @@ inline constexpr int max_heads = block_heads * max_blocks;
 // Keys of a tile, which a wave takes at a time.
 inline constexpr int tile_keys = 32;
 
-// What queries and keys are, both alike. Those of 8 bits are widened to bf16, exactly, and then multiplied.
+// The types of queries and keys, which are the same. 8-bit ones are widened to bf16, exactly, and then multiplied.
 inline constexpr families::Names<DataType, 4> key_types = {
     {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::e4m3, "e4m3"}, {DataType::e4m3_fnuz, "e4m3_fnuz"}}};
 
-// By blocks of heads: how many heads a kernel has room for.
+// The numbers of heads that kernels have room for, by blocks of heads.
 inline constexpr families::Names<int, max_blocks> head_names = {{{1, "32"}, {2, "64"}, {3, "96"}, {4, "128"}}};
 
 struct ScoresKernel {
@@ -56,9 +56,9 @@ struct ScoresKernel {
 
   DataType type = DataType::bf16;  // of queries and keys
   int blocks = 0;                  // of heads
-  bool cut = false;                // heads of the last block are missing
+  bool cut = false;                // the last block has fewer heads
   bool paged = false;              // keys lie in pages, which a block table names
-  bool shared = false;             // a workgroup has rows that share keys in LDS; else each wave reads its own
+  bool shared = false;             // rows of a workgroup share keys through LDS; else each wave reads its own keys
   std::string target;
   Lowering lowering = Lowering::llvm;
 
@@ -111,11 +111,12 @@ std::optional<std::string> refusal_of(const SelectKernel& spec);
 std::size_t argument_bytes(const ScoresKernel& spec);
 std::size_t argument_bytes(const SelectKernel& spec);
 
-// How many waves on a SIMD the emission asks registers for: queries of three blocks and more fill half of the file.
+// How many waves a SIMD should hold, which bounds the registers. Queries of three blocks and more fill half of the
+// register file.
 constexpr int scores_waves_per_simd(int blocks) { return blocks <= 2 ? 2 : 1; }
 inline constexpr int scores_waves = 4;
 inline constexpr int scores_threads = 256;
-// Rows of a workgroup that share keys: one a wave.
+// log2 of the rows of a workgroup that share keys: one row for each wave.
 inline constexpr int shared_rows_shift = 2;
 static_assert(scores_waves == 1 << shared_rows_shift);
 
@@ -123,13 +124,13 @@ inline constexpr int select_waves = 16;
 inline constexpr int select_threads = 1024;
 inline constexpr int select_lanes = select_threads / select_waves;
 
-// ---- Byte for byte what the kernels read. Strides are in bytes.
+// ---- The arguments as kernels read them, byte for byte. Strides are in bytes.
 
-// Which keys a row sees: both kernels ask.
+// The keys that a row sees, as both kernels compute them.
 struct RowArguments {
   std::uint64_t key_lengths = 0;  // int32 [batch]; null: all keys count
   std::uint64_t key_begins = 0;   // int32 [batch · queries], the row's first key; null: key 0
-  std::uint64_t key_ends = 0;     // the same, behind its last key; null: the sequence's end
+  std::uint64_t key_ends = 0;     // the key after the row's last; null: the sequence's end
   std::uint32_t query_length = 0;
   std::uint32_t key_length = 0;
   // Row q stands at key q + causal_offset + ((keys − query_length) & bottom_right_mask), its diagonal, and sees the
@@ -152,10 +153,10 @@ struct ScoresArguments {
   std::uint64_t keys = 0;
   std::uint64_t weights = 0;     // f32
   std::uint64_t key_scales = 0;  // f32; null: 1
-  std::uint64_t scores = 0;      // f32; of a workspace as if it began with batch 0, row 0
+  std::uint64_t scores = 0;      // f32; the address is that of batch 0, row 0, even if a workspace does not hold them
   std::uint64_t queries_batch_stride = 0;
   std::uint64_t queries_row_stride = 0;
-  std::uint64_t keys_batch_stride = 0;  // of pages: from page to page; so is that of the scales
+  std::uint64_t keys_batch_stride = 0;  // for pages: from page to page; the scales' stride likewise
   std::uint64_t keys_row_stride = 0;
   std::uint64_t weights_batch_stride = 0;
   std::uint64_t weights_row_stride = 0;
@@ -164,10 +165,10 @@ struct ScoresArguments {
   std::uint64_t scores_batch_stride = 0;
   std::uint64_t scores_row_stride = 0;
   attention::PageArguments pages;
-  std::uint32_t granule_shift = 0;  // a granule is 1 << granule_shift keys: 16, of pages of one key 1
+  std::uint32_t granule_shift = 0;  // a granule is 1 << granule_shift keys: 16, or 1 for pages of one key
   std::uint32_t queries_head_stride = 0;
   std::uint32_t heads = 0;
-  std::uint32_t rows_shift = 0;   // 1 << rows_shift waves of a workgroup have rows of their own, the others more tiles
+  std::uint32_t rows_shift = 0;   // 1 << rows_shift waves have rows of their own, the others more tiles
   std::uint32_t wave_tiles = 0;   // of a wave's run
   std::uint32_t fill_hidden = 0;  // 1: −∞ is written for keys that the row does not see
 };

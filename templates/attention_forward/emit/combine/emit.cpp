@@ -34,10 +34,10 @@ using language::Likelihood;
 using language::Value;
 using language::Values;
 
-// Slots whose outputs are on their way together. Merged in groups: the row's last turn may have fewer.
+// Slots whose outputs are in flight together. They are merged in groups, because the row's last turn may have fewer.
 constexpr std::size_t turn_slots = 16;
 constexpr std::size_t group = 4;
-// Lanes that point here read 0 and store nothing.
+// Lanes with this offset read 0 and store nothing.
 constexpr std::uint32_t far_outside = 0x80000000;
 
 constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(Arguments, query_starts),
@@ -52,11 +52,11 @@ constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, w
 constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof(Arguments, causal_offset),
                                                        .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
 
-// One row is a wave, whose lanes have its dims. It merges the parts of the chunks that it sees, from the first upward,
-// as a kernel that walks them all does. What stands in other slots nobody may have written.
+// A wave merges one row; its lanes have the row's dims. It merges the parts of the chunks that the row sees, from the
+// first upward, as a kernel that walks all chunks does. Other slots may never have been written.
 //
-// What a part counts for does not depend on its dims: lanes make the weights of as many parts side by side, from the
-// maxima before each (a scan). What is left to do one after the other is one multiplication and one addition a dim.
+// The weight of a part does not depend on the dim. So lanes compute the weights of as many parts side by side, from the
+// maxima before each (a scan). What remains to be done in sequence is one multiplication and one addition for each dim.
 class Combine {
  public:
   Combine(Kernel& kernel, const CombineKernel& spec)
@@ -66,11 +66,11 @@ class Combine {
         batch_(kernel.workgroup_z()),
         head_(kernel.workgroup_y()),
         scale_(positive_scale()),
-        // Nothing is rescaled here.
+        // Nothing is rescaled here, so the threshold is 0.
         softmax_(kernel, scale_, kernel.constant(0.0F)) {}
 
   void emit() {
-    // Ids are made where they are first asked for: here, where every block can see them.
+    // Ids are made where they are first asked for, so they are made here, where every block can use them.
     (void)kernel_.lane();
     Value* row = kernel_.workgroup_x();
     const attention::Sequence sequence =
@@ -85,19 +85,20 @@ class Combine {
   }
 
  private:
-  // Chunks, the last one included; none where the first is larger.
+  // The chunks from first to last; none if first is larger.
   struct Chunks {
     Value* first;
     Value* last;
   };
-  // What a lane has of a row.
+  // A lane's part of a row.
   struct Merged {
     Value* maximum;
     Value* sum;
     Values outputs;
   };
 
-  // Keys that a row of the sequence sees, as the split kernel cuts its window; neither end is smaller in a later row.
+  // The keys that a row of the sequence sees, with the window of the split kernel; in a later row neither end is
+  // smaller.
   struct Keys {
     Value* first;
     Value* last;  // none where it is smaller
@@ -120,9 +121,9 @@ class Combine {
     return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention::chunk_keys)));
   }
 
-  // `row` of the sequence.
+  // Merges and stores row `row` of the sequence.
   void combine_row(const attention::Sequence& sequence, Value* row) {
-    Value* row_of_head = ir_.CreateAdd(sequence.query_start, row);  // of all sequences where they are packed
+    Value* row_of_head = ir_.CreateAdd(sequence.query_start, row);  // if packed, counted over all sequences
     const WorkspacePlace place = {
         .workspace = kernel_.argument_i64(offsetof(Arguments, workspace)),
         .slots = spec_.listed ? attention::list_number(kernel_, offsetof(Arguments, lists),
@@ -148,7 +149,7 @@ class Combine {
     }
     Value* offset = attention::diagonal_offset(kernel_, diagonal_fields, sequence);
     const Keys keys = keys_of(sequence, offset, row);
-    // Keys that end before they begin may do so within a chunk.
+    // A row without keys may have both ends in one chunk.
     Value* none = ir_.CreateICmpSGT(keys.first, keys.last);
     store(merge(records, {.first = chunk_of(keys.first),
                           .last = ir_.CreateSelect(none, kernel_.constant(-1), chunk_of(keys.last))}),
@@ -180,13 +181,13 @@ class Combine {
   int dims() const { return dims_per_lane(spec_); }
   Value* uniform_smaller(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
 
-  // The weights of slots from `first` on, one a lane.
+  // The weights of the slots from `first` on, one slot in each lane.
   struct Weights {
     Value* first;
     Value* maximum;    // uniform: of the row after all of them
-    Value* earlier;    // what each counts the row before it for
-    Value* later;      // and its own part
-    Value* later_sum;  // its own l, counted so
+    Value* earlier;    // the weight of the row before the part
+    Value* later;      // the weight of the part
+    Value* later_sum;  // the part's own l, multiplied by its weight
   };
   Weights weights_of(const Buffer& records, Value* first, Value* last, Value* maximum_before) {
     Value* slot = ir_.CreateAdd(first, kernel_.lane());
@@ -246,14 +247,14 @@ class Combine {
     if (spec_.head_dim < dims() * kernel_.target().wave_size)
       lane_offset = ir_.CreateSelect(ir_.CreateICmpULT(kernel_.lane(), kernel_.constant(spec_.head_dim / dims())),
                                      lane_offset, ir_.getInt32(far_outside));
-    // Past the last one: that one again, which nobody counts.
+    // Past the last slot the last one is loaded again, and its weight is not used.
     const auto load = [&](Value* slot) {
       Value* place = place_of(uniform_smaller(slot, chunks.last));
       return records.load(dims() * 4, lane_offset, output_offset(kernel_, place, spec_.head_dim));
     };
     const auto row_of = [&](Values& state) { return std::span(state).subspan(1, row_values); };
 
-    // m, l and dims of the row; outputs on their way; the slot of the first of those.
+    // m, l and the dims of the row; outputs in flight; the slot of the first of them.
     Values start(1 + row_values, kernel_.constant(0.0F));
     start[0] = softmax_.initial().maximum;
     const Values end = language::if_uniform(
@@ -288,7 +289,7 @@ class Combine {
                 now = language::if_uniform(kernel_, has_turn(now), Likelihood::even, now, [&](const Values& at) {
                   return language::loop_in_phases(kernel_, 1, at, turn, has_turn);
                 });
-                // What is left of the last weights is less than a turn, and the row's end.
+                // The last weights are for less than a turn, at the end of the row.
                 Value* slot = kernel_.uniform(now.back());
                 const Values loaded(now.begin() + static_cast<std::ptrdiff_t>(1 + row_values), now.end() - 1);
                 for (std::size_t i = 0; i < turn_slots; i += group) {
@@ -315,7 +316,7 @@ class Combine {
     return {.maximum = end[0], .sum = end[1], .outputs = {end.begin() + 2, end.end()}};
   }
 
-  // A lane's dims as O has them.
+  // A lane's dims in the type of O.
   Values stored(Value* numbers) {
     if (spec_.dtype != DataType::fp32)
       return language::convert_packed(kernel_, numbers, 0, dims(),
@@ -328,8 +329,8 @@ class Combine {
     return dwords;
   }
 
-  // As attention_forward ends a row (output.cpp): fma(O, factor, +0), the sink counted once, the cache's scale behind
-  // it.
+  // Ends a row as attention_forward does (output.cpp): fma(O, factor, +0), with the sink counted once, and then the
+  // scale of the cache.
   void store(const Merged& row, Value* row_of_head) {
     Value* sinks = kernel_.argument_i64(offsetof(Arguments, sink));
     const Values end = language::if_uniform(
@@ -423,7 +424,7 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const CombineKern
   Kernel kernel(context, target,
                 {.name = kernel_name(spec),
                  .threads = threads_of(spec),
-                 .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // what the outputs on their way leave
+                 .waves_per_simd = dims_per_lane(spec) == 2 ? 8 : 4,  // as the registers of outputs in flight allow
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = false});
   Combine(kernel, spec).emit();
