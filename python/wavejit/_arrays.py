@@ -434,7 +434,7 @@ def borrow(engine: OpenedDevice, given: Any, field: str, stream: int, accepted: 
         raise InvalidArgument(f"{field}: a tensor on rocm:{number}; accepted: rocm:{engine.ordinal}, the engine's device")
     tensor = _wavejit.BorrowedTensor(_capsule(given, field, stream))
     if tuple(tensor.device) != (kind, number):
-        raise InvalidArgument(f"{field}: its capsule is of device {tuple(tensor.device)}, not {(kind, number)} as it says; accepted: the same")
+        raise InvalidArgument(f"{field}: its capsule is on device {tuple(tensor.device)}, but it says {(kind, number)}; accepted: the same device")
     dtype = _dtypes.of_dlpack(*tensor.dtype, field, accepted)
     return DeviceArray(engine, tensor, tensor.address, dtype, tensor.shape, tensor.strides, read_only=tensor.read_only)
 

@@ -244,7 +244,7 @@ void RemoteLayer::note_failure(Breaker& breaker, Breaker::Ticket ticket, const R
           std::format("the remote layer {} answers garbage: {}; {}", options_.name, failure.what, again));
   } else if (!outage_told_.exchange(true)) {
     tell_(RemoteNews::outage,
-          std::format("the remote layer {} is of no use now: {}; {}; {}, later less often (said once, later outages "
+          std::format("the remote layer {} cannot be used now: {}; {}; {}, later less often (said once, later outages "
                       "are only counted)",
                       options_.name, failure.what, consequence, again));
   } else {

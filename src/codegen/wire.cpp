@@ -47,7 +47,7 @@ std::expected<Compiled, std::string> decode(std::span<const unsigned char> frame
   Header header;
   if (frame.size() < sizeof header) return std::unexpected(std::format("its answer ends after {} bytes", frame.size()));
   std::memcpy(&header, frame.data(), sizeof header);
-  if (header.generator != generator()) return std::unexpected("it is of another build than this library");
+  if (header.generator != generator()) return std::unexpected("it comes from another build than this library");
   const std::uint64_t rest = frame.size() - sizeof header;
   if (header.detail_bytes > rest || header.payload_bytes != rest - header.detail_bytes ||
       header.status < WAVEJIT_CODEGEN_OK || header.status > WAVEJIT_CODEGEN_INTERNAL) {

@@ -76,7 +76,7 @@ Result<Tls> Tls::to(const Trust& trust, const std::string& host, const std::stri
                          ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(connection.get()), host.c_str()) == 1
                          : SSL_set1_host(connection.get(), host.c_str()) == 1 &&
                                SSL_set_tlsext_host_name(connection.get(), host.c_str()) == 1;
-  if (!named) return fault("TLS to " + where + ": the host's name is none that a certificate could have");
+  if (!named) return fault("TLS to " + where + ": no certificate could have the host's name");
   SSL_set_connect_state(connection.get());
   return Tls(std::move(connection), where);
 }

@@ -171,7 +171,7 @@ TEST_P(ScatteredElements, WhatCannotBeIsRefusedByName) {
   which.scattered = {.k = turned};
   const AttentionOutput output = run_attention(pinned.get(), which);
   EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
-  EXPECT_THAT(output.detail, ::testing::HasSubstr("moves rows whose dims stand side by side"));
+  EXPECT_THAT(output.detail, ::testing::HasSubstr("moves rows whose dims are contiguous"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ScatteredElements, ::testing::Values("gfx942", "gfx950"),

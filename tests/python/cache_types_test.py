@@ -360,7 +360,7 @@ class Refused(Case):
             (bad, "k: dtype float8_e4m3; accepted", ENGINE, (q, Tensor(on_device, 8), on_device), {}),
             (bad, "cache_dtype: dtype fp8; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE, (q, k, k), {"cache_dtype": "fp8"}),
             (bad, "q: dtype e5m2; accepted: fp16, bf16, e4m3, int8, fp32$", ENGINE, (ENGINE.array(bytes_of("e5m2", 1, 3, 4, 64), "e5m2"), k, k), {}),
-            (bad, "k_scale.* scales are of caches of 8 bits", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
+            (bad, "k_scale.* only caches of 8 bits have scales", ENGINE, (q, draw(1, 40, 2, 64), draw(1, 40, 2, 64)), {"k_scale": 0.5}),
             (bad, "k_scale: dtype float64; accepted: fp32", ENGINE, (q, on_device, on_device), {"k_scale": numpy.ones(2)}),
             (bad, r"^v_scale\.sizes\[0\] = 3; accepted: 1 or 2", ENGINE, (q, on_device, on_device), {"v_scale": [1.0, 2.0, 3.0]}),
             (bad, r"v_scale: shape \(2, 2, 2, 1, 1\); accepted: \[heads\], \[batch, heads\]", ENGINE, (q, on_device, on_device), {"v_scale": numpy.ones((2, 2, 2, 1, 1), numpy.float32)}),

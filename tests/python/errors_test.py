@@ -124,7 +124,7 @@ class Refused(unittest.TestCase):
             (forward, {"out": numpy.ones((1, 7, 4, 64), numpy.float16)}, r"out\.sizes\[1\] \(length\) = 7; accepted: 5 "),
             (forward, {"bias": ones(5, 7)}, r"bias\.sizes\[1\] = 7; accepted: 6 "),
             (forward, {"mask": numpy.ones((3, 5, 6), bool)}, r"mask\.sizes\[0\] = 3; accepted: 1 or 4 "),
-            (forward, {"k_scale": 2.0}, r"k_scale: given; accepted: None beside k of fp16: scales are of caches of 8 bits$"),
+            (forward, {"k_scale": 2.0}, r"k_scale: given; accepted: None beside k of fp16: only caches of 8 bits have scales$"),
             (forward, {"window": (3.5, 1)}, r"window = \(3\.5, 1\); accepted: \(left, right\), each an integer from 0 to 2147483647, or None for no limit$"),
             (forward, {"window": (1 << 40, None)}, r"window = \(1099511627776, None\); accepted"),
             (forward, {"local_chunk": 4}, "local_chunk: given; accepted: local_chunk with causal and without window$"),
@@ -203,7 +203,7 @@ class Refused(unittest.TestCase):
         bad = wavejit.InvalidArgument
         self.refuses(bad, "q: a tensor on rocm:3; accepted: rocm:0", ENGINE.attention_forward, Tensor(device=(10, 3)), K, K)
         self.refuses(bad, "q: a tensor on cuda:0; accepted: rocm:0, or host memory", ENGINE.attention_forward, Tensor(device=(2, 0)), K, K)
-        self.refuses(bad, "q: its capsule is of device", ENGINE.attention_forward, Tensor(device=(2, 0), says=(10, 0)), K, K)
+        self.refuses(bad, "q: its capsule is on device", ENGINE.attention_forward, Tensor(device=(2, 0), says=(10, 0)), K, K)
         self.refuses(bad, "k: its __dlpack__ says: it needs a gradient", ENGINE.attention_forward, Q, Tensor(raises=BufferError("it needs a gradient")), K)
         other = wavejit.Engine("sim:gfx942")
         self.refuses(bad, "v: an array on sim:gfx942; accepted: sim:gfx950", ENGINE.attention_forward, Q, K, other.array(K))

@@ -94,9 +94,9 @@ ForwardKernel spec_of(const char* target, Pipeline pipeline, int tile_queries, c
 TEST(Resources, RefuseALadderThatThePipelineDoesNotHave) {
   EXPECT_TRUE(resources_of(spec_of("gfx950", Pipeline::dualwave, 256, "early")));
   EXPECT_THAT(resources_of(spec_of("gfx950", Pipeline::dualwave, 256, "read_2")).error(),
-              HasSubstr("ladder=read_2 is none of pipeline=dualwave; accepted: standard, early, late"));
+              HasSubstr("ladder=read_2 is no ladder of pipeline=dualwave; accepted: standard, early, late"));
   EXPECT_EQ(resources_of(spec_of("gfx950", Pipeline::generic, 128, "early")).error(),
-            "ladder=early is none of pipeline=generic, which has none");
+            "ladder=early is no ladder of pipeline=generic, which has none");
 }
 
 // LDS and waves are the schedule's, whatever the ladder.

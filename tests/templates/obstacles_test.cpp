@@ -140,7 +140,7 @@ const std::vector<std::pair<std::string, Edit>>& edits() {
       {"mask ", set_mask},
       {"keys without pages", [](Line& line, const std::string&) { drop(line, "layout=paged"); }},
       {"pages of ", set_pages},
-      {"tensors whose dims stand side by side", [](Line& line, const std::string&) { drop(line, "trans_"); }},
+      {"tensors whose dims are contiguous", [](Line& line, const std::string&) { drop(line, "trans_"); }},
       {"queries+keys in ", [](Line& line, const std::string& value) { line[1] = value; }},
       {"bf16", [](Line& line, const std::string&) { line[1] = "bf16"; }},
   };

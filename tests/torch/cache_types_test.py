@@ -98,7 +98,7 @@ class EightBits(Case):
         self.refuses("^q_descale: given; accepted: None", FLASH.flash_attn_func, q, k, k, q_descale=torch.ones(1))
         self.refuses("^v_descale: a builtins.list; accepted: a torch tensor", FLASH.flash_attn_func, q, k, k, v_descale=[1.0], error=TypeError)
         self.refuses("^k_descale: dtype torch.float64; accepted: torch.float32", FLASH.flash_attn_func, q, k, k, k_descale=torch.ones(1).double())
-        self.refuses(r"^k_descale: given; accepted: None beside k of fp16: scales are of caches of 8 bits", FLASH.flash_attn_func, q, k.half(), k.half(), k_descale=0.5)
+        self.refuses(r"^k_descale: given; accepted: None beside k of fp16: only caches of 8 bits have scales", FLASH.flash_attn_func, q, k.half(), k.half(), k_descale=0.5)
         self.refuses("^k_descale: it requires grad", FLASH.flash_attn_func, q, k, k, k_descale=torch.ones(1).requires_grad_(), error=unsupported)
         for words in ({}, {"return_attn_probs": True}, {"k_descale": 1.0}):
             self.refuses("^k: dtype torch.float8_e4m3fn, and q, k or v requires grad", FLASH.flash_attn_func, q.clone().requires_grad_(), k, k, **words, error=unsupported)

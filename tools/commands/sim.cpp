@@ -71,7 +71,7 @@ Result<void> check_target(const std::filesystem::path& library, const std::strin
   const auto problem_of =
       reinterpret_cast<decltype(&wavejit_simgpu_devices_problem)>(::dlsym(opened, "wavejit_simgpu_devices_problem"));
   if (problem_of == nullptr)
-    return failed(ExitCode::file, fmt::format("{} is of another version of this program", library.string()));
+    return failed(ExitCode::file, fmt::format("{} belongs to another version of this program", library.string()));
   std::string accepted(problem_of(target.c_str(), nullptr, 0) + 1, '\0');
   accepted.resize(problem_of(target.c_str(), accepted.data(), accepted.size()));
   if (accepted.empty()) return {};

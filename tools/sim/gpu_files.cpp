@@ -45,7 +45,7 @@ Result<void> write_by(const std::filesystem::path& library, const char* function
   // All of them are alike.
   const auto write = reinterpret_cast<decltype(&wavejit_simgpu_write_topology)>(::dlsym(opened, function));
   if (write == nullptr)
-    return failed(ExitCode::file, fmt::format("{} is of another version of this program", library.string()));
+    return failed(ExitCode::file, fmt::format("{} belongs to another version of this program", library.string()));
   constexpr std::size_t longest = 1024;
   std::string problem(longest, '\0');
   const char* const path = folder ? folder->c_str() : nullptr;

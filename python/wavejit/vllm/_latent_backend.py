@@ -109,7 +109,7 @@ class WavejitLatentBackend(AttentionBackend):
         elif words.get("use_sparse") and not cls.is_sparse():
             found = [*found, f"lists of keys have a backend of their own: --attention-backend {_latent_limits.SPARSE}"]
         if words.get("use_dcp") and cls.is_sparse():
-            found = [*found, "context parallelism of decode (--decode-context-parallel-size 1): lists are of all ranks' keys; ROCM_AITER_MLA_SPARSE may have it"]
+            found = [*found, "context parallelism of decode (--decode-context-parallel-size 1): each list names keys of all ranks; ROCM_AITER_MLA_SPARSE may have it"]
         caches = cls.supported_kv_cache_dtypes
         if dtype not in _limits.DTYPES or kv_cache_dtype not in (None, *caches):
             return [*found, f"accepted with wavejit: float16 and bfloat16, kv_cache_dtype {', '.join(caches)}; {_latent_limits.others()} may have it"] if found else found

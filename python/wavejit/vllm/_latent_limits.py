@@ -44,7 +44,7 @@ def reasons_of_layer(words: dict[str, Any], heads: int, width: int, value_dim: i
     found = [f"{name}: latent attention has none; {others()} may have it" for name in ("alibi_slopes", "sliding_window", "logits_soft_cap", "kv_sharing_target_layer_name")
              if words.get(name) and (name != "sliding_window" or _limits.window_of(words[name]) is not None)]
     if words["attn_type"] != "decoder":
-        found.append(f"attention of type {words['attn_type']}: latent attention is of decoders")
+        found.append(f"attention of type {words['attn_type']}: only decoders have latent attention")
     if words.get("indexer") is not None or words.get("topk_indices_buffer") is not None:
         found.append(f"lists of keys (sparse attention): --attention-backend {SPARSE} has it")
     if dtype not in _limits.DTYPES:

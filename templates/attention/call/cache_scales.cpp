@@ -16,7 +16,7 @@ families::Result<void> check_cache_scale(const Named& named, const CacheScaleCal
   if (!type || !is_narrow(*type))
     return refusal::refuse(
         refusal::bad(WAVEJIT_INVALID_ARGUMENT, refusal::field(named, "data"), refusal::pointer_text(t.data),
-                     "null beside k of " + refusal::dtype_text(call.k.dtype) + ": scales are of caches of 8 bits"));
+                     "null beside k of " + refusal::dtype_text(call.k.dtype) + ": only caches of 8 bits have scales"));
   if (auto kind = check_kind(named, WAVEJIT_FP32, alignof(float)); !kind) return kind;
   if (auto batch = check_size(named, 0, call.batch, "sequences", true); !batch) return batch;
   if (auto length = check_size(named, 1, 1, "one for all keys", false); !length) return length;

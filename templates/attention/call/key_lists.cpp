@@ -57,7 +57,7 @@ Result<void> check_slots(const KeyListCall& call) {
                                      {"key_lengths", call.key_lengths}})
     if (array != nullptr)
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field, pointer_text(array),
-                        "null beside key_slots = 1: an entry is the slot of its key, whatever sequence that is of"));
+                        "null beside key_slots = 1: an entry is the slot of its key, in any sequence"));
   if (call.mask != 0)
     return bad_number("mask", call.mask,
                       "0 beside key_slots = 1: slots have no order, so that nothing is behind a row");

@@ -99,7 +99,7 @@ Result<void> check_scattered_slice(const Named& named) {
   if (span * element_bytes_of(t) < scattered_limit_bytes) return {};
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(named.name) + ": bytes that one batch slice spans",
                     std::to_string(span * element_bytes_of(t)),
-                    "less than 2147483648 (2 GiB) where dims or rows do not stand at multiples of 16 bytes"));
+                    "less than 2147483648 (2 GiB) where dims or rows do not begin at multiples of 16 bytes"));
 }
 
 }  // namespace

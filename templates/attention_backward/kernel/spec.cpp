@@ -49,7 +49,7 @@ std::optional<std::string> words_refusal(const KernelWords& words, std::string_v
     return "blocks=" + std::to_string(words.blocks) + ": waves of " + words.target + " have " +
            std::to_string(target.vgprs_per_wave) + " registers; accepted: 1";
   if (words.bias_fp32 && !words.has(Modifier::bias))
-    return "bias_type=fp32 is of a bias; accepted: bias bias_type=fp32";
+    return "bias_type=fp32 needs a bias; accepted: bias bias_type=fp32";
   return std::nullopt;
 }
 

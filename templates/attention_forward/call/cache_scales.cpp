@@ -70,7 +70,7 @@ Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call,
   if (call.score_rounding != WAVEJIT_SCORES_IN_FP32) [[unlikely]]
     return families::refusal::refuse(families::refusal::bad(
         WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),
-        "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + ": it is of q and k of int8"));
+        "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + ": only q and k of int8 have it"));
   if (call.token_scales != 0) [[unlikely]]
     return check_token_scales(call, problem);
   if (call.k_scale.data == nullptr && call.v_scale.data == nullptr && call.q_scale.data == nullptr) [[likely]]
@@ -87,7 +87,7 @@ Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call,
     return families::refusal::refuse(families::refusal::bad(
         WAVEJIT_INVALID_ARGUMENT, families::refusal::field(q_scale, "data"),
         families::refusal::pointer_text(call.q_scale.data),
-        "null beside q of " + families::refusal::dtype_text(call.q.dtype) + ": a scale is of q in 8 bits"));
+        "null beside q of " + families::refusal::dtype_text(call.q.dtype) + ": only q in 8 bits has a scale"));
   return attention::check_cache_scale(q_scale, scales);
 }
 

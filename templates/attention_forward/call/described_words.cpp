@@ -367,7 +367,7 @@ Result<void> finish_key_lists(ProblemDescriptor& said) {
   if (said.has_range()) return refuse_beside("a range of lengths", "one length");
   for (const Modifier modifier : {Modifier::bias, Modifier::alibi})
     if (said.of(modifier).there)
-      return refuse_beside(std::string(row_of(modifier).word), "no bias and no slopes, which are of key numbers");
+      return refuse_beside(std::string(row_of(modifier).word), "no bias and no slopes, which depend on key numbers");
   const bool has_lengths = !said.query_lengths.empty() || !said.key_lengths.empty() || said.query_rows.has_value();
   if (shape.slots && (said.mask.causal || has_lengths || said.layout == Layout::packed))
     return fail(WAVEJIT_INVALID_ARGUMENT,

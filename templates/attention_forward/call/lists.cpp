@@ -269,7 +269,7 @@ namespace {
 std::string why_walks(const AttentionProblem& problem) {
   if (!problem.lists.bits || problem.query_length > longest_packed_query) return {};
   const char* why = problem.lists.heads > 1    ? "heads have masks of their own"
-                    : problem.shape.paged      ? "they stand in pages"
+                    : problem.shape.paged      ? "they lie in pages"
                     : problem.shape.first_keys ? "they have left padding"
                                                : "the pipeline that is asked for walks lists";
   return std::string("; keys of few rows are not split: ") + why;

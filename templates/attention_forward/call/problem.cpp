@@ -188,7 +188,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool narrow = !integers && is_narrow_type(a.k.dtype);
   if (narrow_queries && a.k.dtype != a.q.dtype)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.dtype", dtype_text(a.k.dtype),
-                      dtype_text(a.q.dtype) + ", that of q: products are of one format"));
+                      dtype_text(a.q.dtype) + ", the type of q: a product has one format"));
   const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
   const std::int32_t output_type = !narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;

@@ -19,7 +19,7 @@ std::string_view why_chunks_of_their_own(const AttentionShape& shape, const targ
   if (shape.integers || shape.cache != CacheType::as_queries || shape.narrow_queries)
     return "no kernel of 8 bits shares them";
   if (shape.vectorised) return "no kernel of vectorised pages shares them";
-  if (shape.trans_any()) return "rows whose dims stand apart are loaded by one wave each";
+  if (shape.trans_any()) return "rows whose dims are not contiguous are loaded by one wave each";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "no kernel of head dims that tiles pad shares them";
   if (!can_share(shape, target, split)) return "waves that share them have no registers left for these words";
   return {};

@@ -30,7 +30,7 @@ constexpr std::array list_rules = {
              },
              [](const Asked&) {
                return std::string(
-                   "bool_mask has bits where a bias stands; accepted: no bias, queries=e4m3, qk=i8 and cache=");
+                   "bool_mask has bits in the place of a bias; accepted: no bias, queries=e4m3, qk=i8 and cache=");
              }},
     SpecRule{
         [](const Asked& asked) {
@@ -41,7 +41,7 @@ constexpr std::array list_rules = {
         },
         [](const Asked&) {
           return std::string(
-              "bool_mask without block_lists is of few rows over dense keys; accepted: pipeline=generic, no paged, "
+              "bool_mask without block_lists needs few rows over dense keys; accepted: pipeline=generic, no paged, "
               "first_keys, listed, merged, rows=, chunked and causal_flags");
         }},
     SpecRule{[](const Asked& asked) {
@@ -77,7 +77,7 @@ constexpr std::array list_rules = {
              }},
     SpecRule{
         [](const Asked& asked) { return asked.spec.bias_by_tile && (asked.spec.paged || asked.spec.first_keys); },
-        [](const Asked&) { return std::string("bias_by_tile is of dense keys; accepted: no paged and first_keys"); }},
+        [](const Asked&) { return std::string("bias_by_tile needs dense keys; accepted: no paged and first_keys"); }},
     SpecRule{[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
              [](const Asked&) {
                return std::string(
@@ -100,7 +100,7 @@ constexpr std::array list_rules = {
              },
              [](const Asked&) {
                return std::string(
-                   "causal_flags is of sequences under one diagonal; accepted: causal causal_flags without lists");
+                   "causal_flags needs sequences with a causal mask; accepted: causal causal_flags without lists");
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.slots && !asked.spec.listed; },
              [](const Asked&) { return std::string("slots are what lists of keys name; accepted: listed slots"); }},

@@ -17,7 +17,7 @@ std::string fault_of_ladder(const ForwardKernel& spec) {
   if (const Ladder* ladder = find_ladder(spec.pipeline, spec.ladder)) return fault_of(*ladder);
   if (spec.ladder.empty()) return {};
   const std::string names = ladder_names(spec.pipeline);
-  return "ladder=" + spec.ladder + " is none of pipeline=" + std::string(to_text(spec.pipeline)) +
+  return "ladder=" + spec.ladder + " is no ladder of pipeline=" + std::string(to_text(spec.pipeline)) +
          (names.empty() ? ", which has none" : "; accepted: " + names);
 }
 

@@ -31,7 +31,7 @@ std::string first_refusal(const AskedSpec& asked);
 
 // Why AskedWords::moves_whole_rows is refused.
 inline constexpr std::string_view trans_is_dense =
-    "trans_q, trans_k, trans_v and trans_o are of dense and packed tensors; "
+    "trans_q, trans_k, trans_v and trans_o need dense or packed tensors; "
     "accepted: no cache=, queries=e4m3, pages and lists beside them";
 
 }  // namespace wavejit::attention_forward

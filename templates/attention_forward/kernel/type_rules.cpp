@@ -115,7 +115,7 @@ constexpr std::array type_rules = {
               "queries=e4m3, no pages, no lists, and pipeline auto or generic");
         }},
     SpecRule{[](const Asked& asked) { return !asked.spec.integers && asked.spec.half_scores; },
-             [](const Asked&) { return std::string("scores=fp16 is of Q and K in int8; accepted: beside qk=i8"); }},
+             [](const Asked&) { return std::string("scores=fp16 needs Q and K in int8; accepted: beside qk=i8"); }},
     SpecRule{[](const Asked& asked) {
                return asked.spec.half_scores && (asked.spec.has(Modifier::softcap) || asked.spec.has(Modifier::alibi));
              },
@@ -132,7 +132,7 @@ constexpr std::array type_rules = {
     SpecRule{[](const Asked& asked) { return asked.spec.query_fp32 && asked.spec.trans_q; },
              [](const Asked&) {
                return std::string(
-                   "q=fp32 is loaded 32 bytes of a row at a time; accepted: Q whose dims stand side by side");
+                   "q=fp32 is loaded 32 bytes of a row at a time; accepted: Q whose dims are contiguous");
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.query_fp32 && asked.spec.paired_tiles; },
              [](const Asked&) {
@@ -141,7 +141,7 @@ constexpr std::array type_rules = {
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.narrow_queries && asked.spec.cache != CacheType::as_queries; },
              [](const Asked&) {
-               return std::string("queries=e4m3 is of K and V, too; accepted: queries=e4m3 without cache=");
+               return std::string("queries=e4m3 gives the type of K and V, too; accepted: queries=e4m3 without cache=");
              }},
     SpecRule{[](const Asked& asked) {
                return asked.spec.cache != CacheType::as_queries && !reads(asked.target, asked.spec.key_type());
@@ -152,7 +152,7 @@ constexpr std::array type_rules = {
              },
              [](const Asked&) {
                return std::string(
-                   "cache_scales=token is of keys in 8 bits whose scores are scaled one by one; "
+                   "cache_scales=token scales scores one by one, for keys in 8 bits; "
                    "accepted: beside cache= or qk=i8");
              }},
     SpecRule{[](const Asked& asked) {
@@ -163,7 +163,7 @@ constexpr std::array type_rules = {
              [](const Asked&) {
                return std::string(
                    "cache_scales=token multiplies each score and each weight by a number of its key; accepted: "
-                   "pipeline=generic, keys that stand in no pages, or pipeline=dualwave and pages of whole_tiles, and "
+                   "pipeline=generic, keys outside of pages, or pipeline=dualwave and pages of whole_tiles, and "
                    "no listed and block_lists");
              }},
     SpecRule{[](const Asked& asked) {
@@ -196,7 +196,7 @@ constexpr std::array type_rules = {
     SpecRule{[](const Asked& asked) { return asked.spec.trans_any() && overlaps(asked); },
              [](const Asked& asked) {
                return asked.pipeline() +
-                      " moves rows whose dims stand side by side; trans_q, trans_k, trans_v and trans_o need not; "
+                      " moves rows whose dims are contiguous; trans_q, trans_k, trans_v and trans_o need not be; "
                       "accepted: auto, generic";
              }},
     SpecRule{[](const Asked& asked) { return asked.spec.trans_any() && asked.spec.moves_whole_rows(); },
@@ -244,7 +244,7 @@ constexpr std::array type_rules = {
               "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
         }},
     SpecRule{[](const Asked& asked) { return asked.spec.bias_fp32 && !asked.spec.has(Modifier::bias); },
-             [](const Asked&) { return std::string("bias_type=fp32 is of a bias; accepted: bias bias_type=fp32"); }},
+             [](const Asked&) { return std::string("bias_type=fp32 needs a bias; accepted: bias bias_type=fp32"); }},
     SpecRule{[](const Asked& asked) { return asked.spec.bias_fp32 && overlaps(asked); },
              [](const Asked& asked) {
                return asked.pipeline() +

@@ -32,8 +32,8 @@ inline constexpr UnbuiltWord words_unbuilt_for_32_lanes[] = {
      "a scale for each token beside keys that are looked up one by one, modified scores and more than 64 dims, which "
      "are more than 256 registers,",
      "pages of 16 n keys without first keys, or no bias, softcap and alibi"},
-    {[](const ForwardKernel& spec) { return spec.trans_any(); }, "a tensor whose dims stand apart",
-     "dims side by side"},
+    {[](const ForwardKernel& spec) { return spec.trans_any(); }, "a tensor whose dims are not contiguous",
+     "contiguous dims"},
     {[](const ForwardKernel& spec) { return spec.vectorised; }, "page_layout=vectorised", "pages of rows"},
     {[](const ForwardKernel& spec) { return spec.listed; }, "a list of keys", "keys in their order"},
     {[](const ForwardKernel& spec) { return spec.block_lists; }, "a list of key blocks", "masks none, causal, window"},

@@ -68,7 +68,7 @@ constexpr std::array walk_rules = {
                return spec.chunk_waves != 0 && (overlaps(asked) || spec.tile_queries != shared_tile_queries);
              },
              [](const Asked&) {
-               return std::string("chunk_waves= is of workgroups of few rows; accepted: pipeline=generic tile=32x64");
+               return std::string("chunk_waves= needs workgroups of few rows; accepted: pipeline=generic tile=32x64");
              }},
     SpecRule{
         [](const Asked& asked) {
@@ -114,7 +114,7 @@ constexpr std::array walk_rules = {
         },
         [](const Asked&) {
           return std::string(
-              "merged is of the parts of packed heads in 16 bits, whose dims are cut into whole runs of 16; "
+              "merged needs the parts of packed heads in 16 bits, whose dims are whole runs of 16; "
               "accepted: split= heads=packed, no cache=, listed, trans_ tensors and rows=, and beside pages no bias, "
               "alibi, window of left padding and local chunks in tiles of 64 rows");
         }},
@@ -142,7 +142,7 @@ constexpr std::array walk_rules = {
     SpecRule{[](const Asked& asked) { return asked.spec.whole_tiles && (!asked.spec.paged || !overlaps(asked)); },
              [](const Asked&) {
                return std::string(
-                   "whole_tiles is of pages on pipelines that look a tile up as a whole; accepted: paged "
+                   "whole_tiles needs pages, and a pipeline that looks up a whole tile; accepted: paged "
                    "whole_tiles pipeline=dualwave or interleaved");
              }},
     SpecRule{[](const Asked& asked) {

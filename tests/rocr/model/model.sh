@@ -46,8 +46,8 @@ inputs)
   }
   "$wavejit" sim --write-topology "$work/topology" --target "$target" || fail "no folder was written"
   mkdir "$work/empty"
-  wrong "none of this library's" HSA_MODEL_TOPOLOGY="$work/empty"
-  wrong "none of this library's" HSA_MODEL_TOPOLOGY="$work/nowhere"
+  wrong "was not written by this library" HSA_MODEL_TOPOLOGY="$work/empty"
+  wrong "was not written by this library" HSA_MODEL_TOPOLOGY="$work/nowhere"
   wrong "describes one $target, and the environment names" HSA_MODEL_TOPOLOGY="$work/topology" WAVEJIT_SIM_TARGET="${target}x2"
   # ROCr itself finds nothing wrong with more GPUs, and ends at the second.
   echo "${target}x2" >"$work/topology/wavejit_device"

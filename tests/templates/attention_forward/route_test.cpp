@@ -190,7 +190,7 @@ TEST(Route, WhatADeveloperPinsIsTakenOrRefusedAndInTheKey) {
   EXPECT_THAT(choose_kernel(longer, target("gfx950"), {.pins = "tile_queries=64"}).error().detail,
               HasSubstr("pipeline=dualwave on gfx950; accepted: 256"));
   EXPECT_THAT(choose_kernel(longer, target("gfx942"), {.pins = "ladder=even"}).error().detail,
-              HasSubstr("ladder=even is none of pipeline=interleaved; accepted: standard"));
+              HasSubstr("ladder=even is no ladder of pipeline=interleaved; accepted: standard"));
 }
 
 TEST(Route, TheSpecHoldsWhatChangesCode) {

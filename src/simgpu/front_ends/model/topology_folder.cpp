@@ -57,12 +57,12 @@ std::expected<std::string, std::string> device_of_topology(const std::filesystem
   std::ifstream stream(folder / name_of_device_file);
   std::string device;
   if (!std::getline(stream, device)) {
-    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: a folder without '{}' is none of this library's{}",
+    return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: a folder without '{}' was not written by this library{}",
                                        folder.string(), name_of_device_file, advice));
   }
   if (check_one_device(device)) return device;
-  return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: '{}' says '{}', which is no one GPU{}", folder.string(),
-                                     name_of_device_file, device, advice));
+  return std::unexpected(std::format("HSA_MODEL_TOPOLOGY={}: '{}' says '{}', which names no single GPU{}",
+                                     folder.string(), name_of_device_file, device, advice));
 }
 
 }  // namespace wavejit::simgpu::model
