@@ -127,9 +127,9 @@ class TorchCalls {
   TorchCalls(std::shared_ptr<EngineHandle> engine, std::shared_ptr<TorchTensors> torch)
       : engine_(std::move(engine)), torch_(std::move(torch)) {}
 
-  // From now on `run` knows calls of these shapes. `fields`: of the tensors, then of those among the words, in their
-  // order. `outputs`: tensors as each run makes them; `before`: what stands in each before the launch, where it may
-  // leave something out, else none. `workspace`: fp32 on the device, and how many bytes.
+  // From now on `run` knows calls of these shapes. `fields`: the fields of the tensors, then of those among the words,
+  // in their order. `outputs`: tensors as each run makes them. `before`: the value with which an output is filled
+  // before the launch, if a launch may leave rows out, else none. `workspace`: fp32 on the device, and its bytes.
   void remember(int variant, const nb::tuple& tensors, const nb::dict& words, const Call<Arguments>& call,
                 const std::vector<std::string>& fields, const std::vector<std::string>& output_fields,
                 const nb::tuple& outputs, const std::vector<double>& before, const nb::object& workspace_like,

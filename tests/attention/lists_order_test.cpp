@@ -102,7 +102,7 @@ class ListOrder : public ::testing::TestWithParam<const char*> {
     call.workspace_bytes = bytes;
     engine_.attention_forward(call);
     engine_.synchronize();
-    // Behind the headers.
+    // The order comes after the headers.
     const auto memory = workspace.read<std::int32_t>();
     const std::size_t headers = std::size_t(heads * units) * sizeof(attention_block_lists::Header);
     const auto first = memory.begin() + std::ptrdiff_t((headers + 255) / 256 * 256 / 4);

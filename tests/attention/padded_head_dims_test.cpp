@@ -79,7 +79,7 @@ TEST_P(PaddedHeadDims, HaveTheBitsOfRowsFilledWithZeros) {
   }
 }
 
-// Behind a row of one head stands the next head's: NaN there stays there.
+// After a row of one head comes the next head's row. NaN there must not reach this head.
 TEST_P(PaddedHeadDims, NothingOfTheNextHeadShows) {
   const auto [target, storage] = GetParam();
   Engine engine(target);

@@ -23,7 +23,7 @@ class ToldLengths : public ::testing::TestWithParam<std::string> {
     return output;
   }
 
-  // `told`: of all sequences, whose keys are all there. Row 0 stands at key told − rows.
+  // `told`: the length that the call gives for all sequences, whose keys all exist. Row 0 stands at key told − rows.
   void expect_diagonal_of(std::int32_t told, AttentionCase which) {
     SCOPED_TRACE(told);
     AttentionInputs& in = which.inputs;

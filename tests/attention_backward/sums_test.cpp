@@ -75,8 +75,8 @@ Arrays of_keys(const Arrays& all, const Piece& piece) {
   return part;
 }
 
-// Behind pieces that end at multiples of a run the bits are those of the call that has all rows. Of 256 heads a run has
-// 128 rows; the second piece has two runs. In ./dev soak: so many heads cost seconds.
+// If pieces end at multiples of a run, the bits are those of the call that has all rows. With 256 heads a run has 128
+// rows; the second piece has two runs. In ./dev soak, because this many heads take seconds.
 TEST_P(GradientSums, OfPiecesOfTheRows) {
   if (!whole_lists()) return;
   constexpr std::int64_t rows = 260;

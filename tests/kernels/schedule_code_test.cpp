@@ -149,7 +149,8 @@ Beside without_merges(const std::string& code) {
 
 bool is_transfer(std::string_view event) { return event == "fetch" || event.starts_with("load"); }
 
-// Behind a barrier, and no act of the next row yet: a priority is lowered there, O rescaled.
+// Whether the last event was a barrier, and no act of the next row has come: there a priority is lowered, and O
+// rescaled.
 bool between_rows(const Events& events) {
   const auto act = std::find_if(events.rbegin(), events.rend(), [](const std::string& event) {
     return event != "priority" && event != "vector branch";
@@ -365,7 +366,7 @@ void expect_code_of_table(const ForwardKernel& spec, const Events& expected) {
   }
   // A lane's row and half of a block of 16 dims.
   const Events seen = without_query(events_in(code, spec.pipeline), spec.head_dim_qk / 16);
-  // Behind the last row stand the stores, what they branch over, and the blocks that are rarely run.
+  // After the last row come the stores, the blocks that they branch over, and the blocks that run rarely.
   ASSERT_GE(seen.size(), expected.size());
   EXPECT_EQ(Events(seen.begin(), seen.begin() + std::ssize(expected)), expected);
   for (std::size_t at = expected.size(); at < seen.size(); ++at)

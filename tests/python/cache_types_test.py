@@ -162,7 +162,7 @@ class Scales(Case):
             for b in range(2):
                 keys, values = (TABLES["e4m3"][each[b]] * scale[b][:, :, None] for each, scale in ((k, ks), (v, vs)))
                 self.close(out[b], reference.attention(wide(q[b]), keys, values, causal=True)[0])
-        # Behind the data of each page: 16 slots of 2 heads.
+        # Scales lie after the data of each page: 16 slots of 2 heads.
         page, nan = 16 * 2 * 64, 0x7F
         memory = numpy.full((6, page + 16 * 2 * 4), nan, numpy.uint8)
         of_pages = RANDOM.uniform(0.3, 1.8, (6, 16, 2)).astype(numpy.float32)

@@ -89,7 +89,7 @@ def main():
         assert len({process["process"] for process in report["processes"]}) == 2, report
         assert report["launches"] == 3 and report["findings"] >= 1, report
 
-        # Beneath AMD's runtime copies are kernels, or a copy engine's.
+        # Under AMD's runtime, copies are kernels or run on a copy engine.
         _, report = run(folder, [PROGRAM, "copy", "exit"])
         (process,) = report["processes"]
         assert process["copied_bytes"] == 1024 or (FRONT == "rocr" and process["launches"] == 2), process

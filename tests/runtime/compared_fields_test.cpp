@@ -71,7 +71,7 @@ TEST_F(ComparedFields, OfAttentionForward) {
       {"lse.data = ", masked, [](Forward& call) { call.lse.data = call.bool_mask.data; }},
       {"workspace = ", split, [](Forward& call) { call.workspace = call.k_scale.data; }},
   };
-  // Beside a bool mask nothing looks at lists.
+  // With a bool mask the fields of lists are not read.
   for (const std::size_t call : {masked, few_rows}) {
     wrong.push_back({"list_counts = ", call, [](Forward& c) { c.list_counts = numbers(13); }});
     wrong.push_back({"full_starts = ", call, [](Forward& c) { c.full_starts = numbers(13); }});

@@ -49,7 +49,7 @@ class Sinks(Case):
         out, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks)
         (found,) = torch.autograd.grad((lse * torch.arange(5.0)).sum() + out.sum(), sinks)
         self.assertEqual(found.tolist(), [10.0, 10.0])
-        # Beside a bias of no keys, too.
+        # With a bias of no keys, too.
         bias = torch.zeros(1, 2, 5, 0, requires_grad=True)
         _, lse = torch.ops.wavejit.attention_forward_lse(q, k, k, sinks=sinks, bias=bias)
         found, of_bias = torch.autograd.grad((lse * torch.arange(5.0)).sum(), (sinks, bias))

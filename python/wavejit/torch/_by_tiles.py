@@ -15,7 +15,7 @@ from .. import _dtypes, _masks
 from .._engine import Engine
 from ._repeats import without_repeats
 
-# Beside these there is no kernel of such masks, or one that is no gain.
+# With one of these arguments there is no kernel that walks masks by tile, or it is no faster.
 NOT_BESIDE = ("block_table", "causal_flags", "k_scale", "v_scale", "q_scale")
 MOST_STRIDE = 1 << 25  # bytes from row to row that kernels of masks count
 ELEMENTS = (torch.float16, torch.bfloat16)

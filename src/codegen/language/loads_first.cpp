@@ -140,7 +140,7 @@ class Turns {
       if (is_scalar_load(instruction) && depth_[&instruction] != last) loads.push_back(&instruction);
     }
     for (Instruction* load : loads) take(*load, depth_[load]);
-    // Behind all scalar loads.
+    // These loads go after all scalar loads.
     for (Value* one : then) {
       auto* load = llvm::dyn_cast<Instruction>(one);
       if (load == nullptr || load->getParent() != &block) continue;

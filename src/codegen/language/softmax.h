@@ -62,10 +62,11 @@ struct Addition {
   int into;
   int other;
 };
-// Which weights of a lane meet when a tile's are added up: the canonical tree, level by level. Terms are the registers
-// of the tile's two accumulators in a row, all of the first before those of the second. Bits 5, 1 and 0 of the key's
-// number are added up, in this order; the sum of running sum j ends in term 4 · j. Additions of one level may be
-// written in any order, and each as soon as its two terms are there. `registers`: of one accumulator.
+// Which of a lane's weights are added to which when the sum of a tile is computed: the canonical tree, level by level.
+// The terms are the registers of the tile's two accumulators in a row, all of the first before those of the second. The
+// tree adds along bits 5, 1 and 0 of the key's number, in this order; the sum of running sum j ends in term 4 · j.
+// Additions of one level may be written in any order, and each as soon as its two terms are there. `registers`: the
+// number of registers of one accumulator.
 std::vector<std::vector<Addition>> sum_tree(int registers);
 
 // What a row has of some chunks of keys: l is the whole row's, O stands elsewhere.
@@ -130,8 +131,9 @@ class Softmax {
   void add_margin(PowerSteps& steps) const;
   void round_up(PowerSteps& steps) const;
   Value* power(const PowerSteps& steps, Value* power) const;
-  // Behind that, and behind the last product with the weights of the tile before: the scale of the products that come.
-  // Where N has left the units of O and l by more than 64, both go into others. `before`: N of the tile before.
+  // Called after that, and after the last product with the weights of the tile before: sets the scale of the next
+  // products. If N has left the units of O and l by more than 64, both are moved to other units. `before`: N of the
+  // tile before.
   SoftmaxState scaled(const SoftmaxState& state, Value* before, std::span<Accumulator> outputs) const;
   // What l is relative to.
   PartStatistics whole_of(const SoftmaxState& state) const;

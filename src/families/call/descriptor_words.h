@@ -31,7 +31,7 @@ struct DescriptorWord {
 template <typename Described>
 using DescriptorWords = std::vector<DescriptorWord<Described>>;
 
-// ---- Kinds of rows. `field`: of a described problem, its field.
+// ---- Kinds of rows. `field` returns the row's field of a described problem.
 
 // A bool: the word is there, or it is not.
 template <typename Described, typename Field>

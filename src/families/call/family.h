@@ -124,7 +124,7 @@ class Call {
   wavejit_call_report* report = nullptr;  // null: not wanted
   bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first
 
-  // The launches of `kernels`, which are the route's for this call's shape. `memory`: of workspace_bytes.
+  // The launches of `kernels`, which are the route's for this call's shape. `memory` has workspace_bytes bytes.
   virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
 
   // Cold from here on; these allocate.

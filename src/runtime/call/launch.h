@@ -8,7 +8,7 @@
 
 namespace wavejit::runtime {
 
-// `memory`: of the call's workspace_bytes.
+// `memory` has the call's workspace_bytes bytes.
 Result<void> launch(const HipDevice& device, Resolver& resolver, const LoadedKernels& kernels, families::Call& call,
                     const void* memory, hip_abi::hipStream_t stream);
 

@@ -55,8 +55,8 @@ class Workspaces {
     Slot* slot_ = nullptr;
   };
 
-  // WAVEJIT_OUT_OF_MEMORY with the bytes that are needed and those that the device has.
-  // `counters`: of arrivals (arrival_counters.h); nobody else has them while kernels of the stream may count there.
+  // WAVEJIT_OUT_OF_MEMORY with the bytes that are needed and those that the device has. `counters`: how many arrival
+  // counters (arrival_counters.h); no other call has them while kernels of the stream may count there.
   Result<Loan> borrow(hip_abi::hipStream_t stream, std::uint64_t bytes, std::uint32_t counters = 0);
   // For a call that is captured: nobody else's, from now on. Null: there are none to be had now.
   void* captured_counters(std::uint32_t count) { return counters_.captured(count); }

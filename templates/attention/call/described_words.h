@@ -140,8 +140,8 @@ DescriptorWord<Described> seed_word() {
       [](const Described& described) { return described.seed; });
 }
 
-// A flag of a kernel spec that descriptors say by the same word. `asked`: of a described problem, the words that its
-// kernels are asked for with, which specs begin with.
+// A flag of a kernel spec for which descriptors have the same word. `asked` returns the words of a described problem
+// that its kernels are asked for with, and with which specs begin.
 template <typename Described, typename Spec, typename Asked>
 DescriptorWord<Described> spec_word(const families::SpecWord<Spec>& row, Asked asked) {
   const auto spec_of = [asked](const Described& described) {

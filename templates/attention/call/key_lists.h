@@ -45,10 +45,10 @@ struct NamedKeys {
   // Pages follow each other without gaps, so that a slot is a row.
   bool in_rows = false;
 };
-// `queries`: of all sequences, counted as the grid has them.
+// `queries`: the queries of all sequences, counted as the grid counts them.
 families::Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint64_t batch, std::uint64_t queries);
 
-// WAVEJIT_CHECK_LENGTHS: counts beyond the entries. `rows`: of counts.
+// WAVEJIT_CHECK_LENGTHS: finds counts beyond the entries of a list. `queries`: the rows of counts.
 families::Result<void> check_device_counts(families::DeviceMemory& memory, const KeyListCall& call,
                                            std::uint64_t queries);
 

@@ -38,7 +38,7 @@ families::Result<void> take_lengths(const families::Word& word, std::string_view
 families::Result<void> take_scale(const families::Word& word, std::string_view value, std::string& scale);
 families::Result<void> take_seed(const families::Word& word, std::string_view value, std::string& seed);
 
-// Behind the last word: a prefix is no longer than the keys.
+// Called after the last word of a descriptor: a prefix must not be longer than the keys.
 families::Result<void> check_prefix(const MaskWords& mask, std::int64_t keys);
 // And local chunks are causal and no window.
 families::Result<void> check_chunked(const MaskWords& mask);

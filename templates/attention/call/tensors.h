@@ -27,7 +27,7 @@ inline std::int64_t row_stride(const wavejit_tensor& tensor) {
 // What stands in the way, in words. The checks are here since a hot call makes a dozen of them (bench/README.md).
 [[gnu::cold]] families::Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_t most);
 
-// Tensors [batch, length, heads, head dim]: q, k, v, o and their like. `most`: of the batch.
+// Tensors [batch, length, heads, head dim]: q, k, v, o and their like. `most`: the largest batch.
 inline families::Result<void> check_sizes(const Named& named, bool may_have_no_rows, std::int64_t most) {
   const auto& sizes = named.tensor->sizes;
   if (sizes[0] < 1 || sizes[0] > most || sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length ||

@@ -70,7 +70,8 @@ class TileInOrder {
     weights_[at(index)] = softmax_.exponent(score, shift_);
   }
 
-  // Behind exponential `index`: an exponent, so that they stay ahead, and what is there; else more of them.
+  // Writes operations after exponential `index`: one exponent, so that exponents stay ahead, and other waiting
+  // operations; if there are none, more exponents.
   void cover(int index) {
     int slots = 0;
     const auto write_exponent = [&] {

@@ -29,7 +29,7 @@ void hide(Kernel& kernel, Value* compares, Value* seen, const std::function<Valu
   Values values;
   for (const Accumulator& part : scores) values.push_back(part.value);
   const language::AccumulatorLayout& layout = scores.front().layout;
-  // `is_hidden`: of a key of the tile.
+  // `is_hidden` says whether a key of the tile is hidden.
   const auto hide_where = [&](const Values& before, const auto& is_hidden) {
     Value* hidden = kernel.constant(-std::numeric_limits<float>::infinity());
     Values after;

@@ -17,8 +17,8 @@ namespace wavejit::attention {
 void apply_mask(language::Kernel& kernel, const QueryTile& queries, language::Value* marked,
                 std::span<language::Accumulator> scores, std::size_t first_part = 0);
 
-// Hides keys of a marked tile that the wave's rows see in part: those whose bit is not set. `bits`: of the lane's row,
-// <2 x i32>.
+// Hides the keys of a marked tile whose bit is not set, where rows of the wave see the tile in part. `bits`: the bits
+// of the lane's row, <2 x i32>.
 void hide_by_bits(language::Kernel& kernel, const QueryTile& queries, language::Value* marked, language::Value* bits,
                   std::span<language::Accumulator> scores, std::size_t first_part = 0);
 

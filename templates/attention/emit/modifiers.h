@@ -21,7 +21,7 @@ language::Value* bits_of_mask(language::Kernel& kernel, const ScoreFields& field
 
 class ScoreModifiers {
  public:
-  // `bias_type`: of its elements. `fields`: where the kernel's arguments have what modifiers ask for.
+  // `bias_type`: the type of the bias's elements. `fields`: where the kernel's arguments have what modifiers need.
   ScoreModifiers(language::Kernel& kernel, const Modifiers& modifiers, DataType bias_type, const ScoreFields& fields,
                  const QueryTile& queries);
 

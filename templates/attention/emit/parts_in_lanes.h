@@ -15,7 +15,8 @@ class PartsInLanes {
   static constexpr int group = 8;  // parts that are on their way together
 
   struct Source {
-    // Whether the lane's row sees a chunk; `slot`: of the lane. Another part is an empty one, which changes nothing.
+    // Whether the lane's row sees the chunk in the lane's slot `slot`. The part of a chunk that it does not see is
+    // empty and changes nothing.
     std::function<language::Value*(language::Value* slot)> sees;
     // Every row sees every chunk from the first to the last.
     bool all_see_all = false;

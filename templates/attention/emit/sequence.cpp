@@ -47,7 +47,8 @@ Rows packed_rows(Kernel& kernel, const OptionalArray& starts, Value* batch, std:
   return {starts.or_else(start, kernel.constant(0)), starts.or_else(length, longest)};
 }
 
-// Behind left padding: to the end of the rows, or of pages, which key_lengths knows, as many as there may be.
+// With left padding a sequence extends to the end of its rows, or of its pages. Only key_lengths knows how many pages
+// it has, so the most slots are assumed.
 Rows padded_rows(Kernel& kernel, const OptionalArray& firsts, Value* batch, KeyStarts starts, std::size_t rows_field,
                  Value* longest) {
   constexpr int most_slots = 1 << 26;  // call/limits.h, max_paged_length

@@ -78,7 +78,7 @@ class LineStream final : public TileStream {
   // each tile.
   void keep_few_offsets() { few_offsets_ = true; }
   // The transfers of one of the wave's lines (0 … lines() − 1), one by one, for callers that put other work between
-  // them. `entries`: of keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
+  // them. `entries`: for keys that are looked up in granules or one by one. Where `exists` (uniform) is false they read
   // nothing, and zeros arrive.
   using Transfer = std::function<void()>;
   std::vector<Transfer> transfers_of_line(language::Value* image, language::Value* tile, const TilePages::Place& place,

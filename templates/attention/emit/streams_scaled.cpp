@@ -81,7 +81,7 @@ language::Strand SwizzledRows::write_scaled(const Values& loaded, const ScaleOf&
   return strand;
 }
 
-// Behind the units that bytes become. Loads begin at multiples of what a run has: the swizzle changes by xor.
+// Kept dims follow the units of widened bytes. Loads begin at multiples of a run's length, so xor computes the swizzle.
 void SwizzledRows::write_kept(Value* dwords, int load) {
   const int unit = units_of_bytes() + place_of(load).second;
   Value* place = kernel_.ir().CreateXor(write_, to_kept_);

@@ -183,8 +183,8 @@ class SwizzledRows final : public RowLoads {
   using ScaleOf = std::function<language::Value*(int load)>;
   language::Strand write_scaled(const language::Values& loaded, const ScaleOf& scale_of);
   // For 8 bits whose last `dims_kept` dims memory holds in 16 bits: the row of the thread's loads, all of which are of
-  // one row; and the writes of load i into LDS, with their number of operations. `exponents`: of the row, E8M0, two
-  // dwords.
+  // one row; and the writes of load i into LDS, with their number of operations. `exponents`: two dwords of the row's
+  // exponents, E8M0.
   language::Value* row_of_thread() const { return first_row_; }
   bool has_row_a_thread() const { return rows_apart() == tile_keys; }
   int writes_of(int load) const { return is_kept(load) ? 1 : 2; }

@@ -185,7 +185,8 @@ Strand TileSoftmax::finish(TileWeights& weights, SoftmaxState& state, std::vecto
       add_pack(strand, 0, ready - 1);
       add_pack(strand, 1, ready - 1);
     }
-    // Behind the first level: two neighbouring pairs of a running sum, then one, then onto the running sum.
+    // After the first level of the tree: two neighbouring pairs of a running sum, then one pair, then the running sum
+    // itself.
     const int j = ready / 4;
     if (ready % 4 >= 2) add_sum(strand, 1, (2 * j) + (ready % 4) - 2);
     if (ready % 4 == 3) {

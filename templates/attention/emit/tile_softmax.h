@@ -48,8 +48,8 @@ class TileSoftmax {
   // What becomes of a number, that of register r of a part; none: itself.
   using Scaled = std::function<language::Value*(int part, int r, language::Value* number)>;
 
-  // Steps 1, 2 and, of 3, m; step 4 up to `weighed` exponentials. Results stand in `state`, `weights` and
-  // `growth` once the strand is written. `scaled`: of a score, before anything else.
+  // Steps 1, 2 and m of step 3; of step 4 up to `weighed` exponentials. The results are in `state`, `weights` and
+  // `growth` once the strand is written. `scaled` multiplies a score, before anything else.
   language::Strand begin(std::span<const language::Accumulator> scores, language::SoftmaxState& state,
                          TileWeights& weights, Growth& growth, const Scaled& scaled = {}) const;
 
@@ -58,8 +58,8 @@ class TileSoftmax {
   void rescale(const Growth& growth, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
                const std::function<language::Value*()>& begins_chunk) const;
 
-  // The rest of step 4, step 5 and 6: weights → four operand fragments of 16 keys. `scaled`: of a weight, behind its
-  // sum and before it is rounded.
+  // The rest of step 4, steps 5 and 6: weights → four operand fragments of 16 keys. `scaled` multiplies a weight, after
+  // it is added to the sum and before it is rounded.
   language::Strand finish(TileWeights& weights, language::SoftmaxState& state, std::vector<language::OperandB>& packed,
                           const Scaled& scaled = {}) const;
   // The same of weights in 8 bits: one operand, which the matrix unit adds up.

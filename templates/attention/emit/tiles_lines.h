@@ -49,7 +49,7 @@ class LineTiles final : public Tiles {
                   language::Value* uniform_offset) const;
 
  private:
-  // `entries`: of the tile, of keys that are looked up. `unseen`: unseen_keys.h.
+  // `entries`: those of the tile, for keys that are looked up. `unseen`: see unseen_keys.h.
   void fill_tile(int buffer, language::Value* tile, language::Value* entries, language::Value* unseen = nullptr);
   int kept_wave_bytes() const { return plan_.merged_slots * plan_.merged_slot_bytes / waves_; }
   int kept_region() const { return 2 * plan_.buffers; }

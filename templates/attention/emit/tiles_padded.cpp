@@ -137,7 +137,7 @@ Values PaddedTransposed::fetch(Value* tile, Value* entries, Value* unseen) const
   Value* number = key_block_;
   if (pages_) {
     if (unseen != nullptr) number = larger(number, ir.CreateUDiv(unseen, kernel_.constant(KeyPages::granule_keys)));
-    // Behind the last key there is no granule: the last one is read, whose own first rows nobody may see.
+    // After the last key there is no granule. The last one is read instead; its own first rows may be unseen.
     number = pages_->living_granule(tile, number);
     if (unseen != nullptr)
       unseen = unseen_behind(kernel_, unseen, ir.CreateMul(number, kernel_.constant(KeyPages::granule_keys)));

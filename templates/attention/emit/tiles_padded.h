@@ -91,7 +91,7 @@ class PaddedTiles {
   language::Values begin(const Stops& stops, const TileWalk& walk, const language::Values& in_flight);
 
   void wait() { language::await_others(kernel_); }
-  // Behind the last use of LDS by this wave before the next wait.
+  // Called after this wave's last use of LDS before the next wait.
   void arrive();
   language::Values put_values(const Stops& stops, const TileWalk& walk, const language::Values& in_flight);
   language::Values put_keys(const Stops& stops, const TileWalk& walk, const language::Values& in_flight);

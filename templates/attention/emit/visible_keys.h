@@ -48,7 +48,8 @@ struct KeyLimits {
   language::Value* to_begin;
   LocalChunks chunks = {};
 };
-// `wants_diagonal`: also without a mask. `beyond`: of Mask::causal, keys_beyond_diagonal; null: there are none.
+// `wants_diagonal`: compute the diagonal without a mask, too. `beyond`: with Mask::causal, keys_beyond_diagonal; null:
+// there are none.
 KeyLimits key_limits(language::Kernel& kernel, Mask mask, bool wants_diagonal, const DiagonalFields& diagonal,
                      const WindowFields& window, const Sequence& sequence, language::Value* beyond = nullptr);
 

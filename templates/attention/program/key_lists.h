@@ -33,7 +33,7 @@ struct KeyLists {
   std::vector<std::int64_t> times(std::size_t token, std::int64_t kv_head, std::int64_t keys) const;
 };
 
-// `slot_of(sequence, key)`: in the cache. `slots`: of all of it.
+// `slot_of(sequence, key)`: the key's slot in the cache. `slots`: the slots of the whole cache.
 template <typename SlotOf>
 KeyLists make_key_lists(const Experiment& experiment, std::int64_t slots, SlotOf slot_of);
 // The second ones; `slot_of`: in the second cache.

@@ -34,8 +34,8 @@ class ModifierOptions {
   // Before any device is opened. `keys` is k's shape.
   Result<void> read(HalfType type, const Shape& queries, const Shape& keys);
   Result<ModifiersOnDevice> copy_to(wavejit_engine* engine) const;
-  // Fills in a family's call, which has the masks' fields under the names that all of them have, and each modifier
-  // where `fields` say. `type`: of the elements of a bias.
+  // Fills in a family's call: the masks' fields, whose names all families share, and each modifier in the field that
+  // `fields` gives. `type`: the type of a bias's elements.
   template <typename Call>
   void describe(Call& call, std::span<const ModifierFields<Call>> fields, std::int32_t type,
                 const ModifiersOnDevice& arrays) const {

@@ -92,7 +92,7 @@ inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward
      {.modifier = Modifier::softcap, .number = &wavejit_attention_backward_arguments::softcap}}};
 
 Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
-// Behind the bias's own checks.
+// Called after the bias's own checks.
 Result<void> check_workspace_apart(const wavejit_attention_backward_arguments& call, std::uint64_t bytes);
 Result<void> check_d_bias(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);

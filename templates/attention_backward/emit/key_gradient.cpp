@@ -219,7 +219,7 @@ class KeyGradient : private KeyTile {
     stream_->add_columns_of_matrices(strand, matrices, 0, 1);
     strand.write_rest();
   }
-  // Behind the last tile comes that one again: nobody reads it, and no branch is needed.
+  // After the last tile the last one is fetched again. It is not read, and no branch is needed.
   Value* last_before(Value* tile, Value* end) {
     return attention::minimum(kernel_, tile, ir().CreateSub(end, kernel_.constant(1)));
   }

@@ -85,7 +85,7 @@ void KeyTensors::store(int gradient, std::span<Accumulator> all_sums, std::size_
     for (std::size_t i = 0; i < sums.size(); ++i) {
       Value* all = ir.CreateVectorSplat(static_cast<unsigned>(sums[i].layout.registers()), counts);
       Value* otherwise = earlier.empty() ? matrix_.zeros().value : earlier[i].value;
-      // Behind several runs they are in the sum.
+      // With several runs the sum already contains the earlier gradients.
       if (!earlier.empty() && !several_runs) sums[i].value = ir.CreateFAdd(otherwise, sums[i].value);
       sums[i].value = ir.CreateSelect(all, sums[i].value, otherwise);
     }

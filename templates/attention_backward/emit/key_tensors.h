@@ -13,7 +13,7 @@ namespace wavejit::attention_backward {
 
 class KeyTensors {
  public:
-  // `places`: of each block of keys.
+  // `places`: one for each block of keys.
   KeyTensors(language::Kernel& kernel, const KeyKernel& spec, const std::vector<KeyPlace>& places,
              const language::MatrixUnit& matrix)
       : kernel_(kernel), spec_(spec), places_(places), place_(places.front()), matrix_(matrix) {}

@@ -117,7 +117,7 @@ class KeyTile : protected Weaver {
     stream_->add_columns_of_matrices(strand, at_.arrived, 0, at_.phase % 2);
   }
 
-  // `before`: of the tile before.
+  // `before`: the blocks of the tile before.
   std::vector<Block>& blocks_at(int block, bool before = false) {
     return (before ? before_ : blocks_)[static_cast<std::size_t>(block)];
   }

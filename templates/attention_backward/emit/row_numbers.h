@@ -9,7 +9,8 @@
 
 namespace wavejit::attention_backward {
 
-// Those of one head of one sequence; rows beyond read as 0. `at`: of a RowNumbersArgument.
+// The numbers of one head of one sequence; rows beyond the sequence read as 0. `at`: the offset of a
+// RowNumbersArgument.
 language::Buffer row_numbers(language::Kernel& kernel, std::size_t at, language::Value* batch, language::Value* head,
                              const attention::Sequence& sequence);
 

@@ -46,7 +46,7 @@ struct RowStreamPlan {
   int regions() const { return numbers_region() + q.buffers(); }
   std::size_t numbers() const { return (shifts ? 1U : 0U) + (deltas ? 1U : 0U); }
 };
-// `sums`: of a wave that shares keys, its own. LDS is cut alike for both.
+// `sums`: the sums of a wave that shares keys. LDS is laid out in the same way for both.
 RowStreamPlan plan_row_stream(const targets::Target& target, const KeyKernel& spec, Sums sums);
 
 class RowStream {

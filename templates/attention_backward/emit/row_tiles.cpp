@@ -32,7 +32,7 @@ Value* key_of_line(Kernel& kernel, Value* line) {
   llvm::IRBuilder<>& ir = kernel.ir();
   return ir.CreateMul(ir.CreateAnd(line, kernel.constant(lines_of_fill - 1)), kernel.constant(units_of_address));
 }
-// Where unit `unit` of row `row` begins, in bytes. `units`: of a row.
+// Where unit `unit` of row `row` begins, in bytes. `units`: the units of a row.
 Value* place_of_unit(Kernel& kernel, Value* row, Value* unit, int units) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const int rows = units_of_bank_line / units;

@@ -35,7 +35,8 @@ enum class Product : std::uint8_t { scores, gradients, values, keys, queries };
 inline constexpr int products = 5;
 enum class Vector : std::uint8_t { weigh, differentiate, give, take, round };
 
-// Matrix instructions, with the queue in their shadow. `before`: of the tile before, here and below.
+// Matrix instructions, with queued operations in their shadow. `before`, here and below: the operands are those of the
+// tile before.
 struct Multiply {
   Product product = Product::scores;
   int block = 0;

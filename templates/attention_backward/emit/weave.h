@@ -35,7 +35,7 @@ class Weaver {
   virtual void prepare(const schedule::Multiply& multiply) = 0;
   // Before the first that takes a fragment of the queue's, and before the first of a product that takes none.
   virtual void begin(const schedule::Multiply& multiply) = 0;
-  // Behind the last.
+  // Called after the last product.
   virtual void end(const schedule::Multiply& multiply) = 0;
   virtual void modify(const schedule::Modify& modify) = 0;
   virtual language::Strand strand(const schedule::Queue& queue) = 0;

@@ -53,7 +53,7 @@ std::optional<std::string> words_refusal(const KernelWords& words, std::string_v
   return std::nullopt;
 }
 
-// Beside what a wave holds there are scores, dP, P and dS of its blocks: 3.5 accumulators of 16 registers each.
+// Registers beside those that a wave keeps: scores, dP, P and dS of its blocks, 3.5 accumulators of 16 registers each.
 constexpr int all_registers = 2 * vector_registers;
 constexpr int registers_of_scores = 56;
 template <typename Spec>

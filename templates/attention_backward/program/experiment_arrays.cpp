@@ -241,7 +241,7 @@ Gradients exact_gradients(const Arrays& arrays) {
     exact.d_bias.values.resize(static_cast<std::size_t>(bias.elements()));
     exact.d_bias.magnitudes.resize(exact.d_bias.values.size());
   }
-  // Behind the last key of a row stands what nobody writes.
+  // The elements after the last key of a row are never written.
   for (std::size_t i = 0; i < exact.d_bias.values.size(); ++i)
     if (static_cast<std::int64_t>(i) % bias.row_stride >= bias.columns)
       exact.d_bias.values[i] = std::numeric_limits<double>::quiet_NaN();

@@ -54,7 +54,7 @@ Place place_of(const Arrays& arrays, std::int64_t row) {
   return {arrays.exact.d_sink, at};
 }
 
-// Behind the last number of a row that is not full stands what nobody wrote: NaN.
+// The elements after the last number of a row that is not full are never written: NaN.
 std::vector<double> part(const std::vector<double>& values, std::size_t first) {
   const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
   std::vector<double> row(begin, begin + static_cast<std::ptrdiff_t>(std::min(columns, values.size() - first)));

@@ -22,7 +22,7 @@ std::uint32_t few_rows_of(const AttentionProblem& problem) {
     return 0;
   const std::uint64_t longest = problem.query_length;
   const std::uint64_t most_others = problem.batch - 1;
-  // Beside one of the longest, which has not even to be there.
+  // The rows of all sequences except one of the longest, which need not exist.
   const std::uint64_t others = problem.query_rows - std::min(longest, problem.query_rows);
   const bool others_are_few = others <= most_others * longest_packed_query;
   // The fewest sequences that can hold those rows: the others may be short then.

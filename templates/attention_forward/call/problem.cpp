@@ -143,7 +143,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
   const auto& [q, k, v, o] = tensors;
-  // Beside integers it is V that says the type.
+  // If Q and K are integers, V gives the type.
   const bool integers = a.q.dtype == WAVEJIT_INT8;
   const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
   // Q of f32 is rounded to the type of K and V, and beside 8 bits to that of O.

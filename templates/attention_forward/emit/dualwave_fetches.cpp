@@ -20,7 +20,7 @@ Fetches::Fetches(language::Kernel& kernel, const ForwardKernel& spec, const LdsP
 Stop Fetches::stop(const State& state, const Place& place, int ahead, bool may_be_past_the_end) const {
   Value* there = walk_.ahead(place.walked, ahead);
   const auto index = static_cast<std::size_t>(ahead);
-  // Behind the last stands what stands there.
+  // A place after the last one has the entry of the last one.
   if (index < state.entries.size()) return {there, state.entries[index]};
   return may_be_past_the_end ? walk_.at_most_last(there) : there;
 }

@@ -35,7 +35,7 @@ class Fetches {
   const language::Values& images() const { return images_; }
 
  private:
-  // `unseen`: of values of the first tile (attention/emit/unseen_keys.h).
+  // `unseen`: for the values of the first tile (attention/emit/unseen_keys.h).
   void fetch_narrow(const Fetch& fetch, int into, language::Value* wanted, const attention::TilePages::Place& found,
                     language::Value* unseen, State& state, const Place& place) const;
 

@@ -24,7 +24,7 @@ using schedule::Arrival;
 using schedule::BufferState;
 using schedule::no_tile;
 
-// Behind a row's barrier, as a wave of the first group sees it.
+// The state after a row's barrier, as a wave of the first group sees it.
 struct RowState {
   std::string_view row;
   int tile = 0;

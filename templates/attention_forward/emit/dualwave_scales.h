@@ -25,7 +25,7 @@ class Scales {
         scales_(kernel, spec, workgroup, layout),
         slots_(static_cast<int>(TokenScales::parts) * layout.registers()) {}
 
-  // `place`: of keys in pages.
+  // `place`: for keys in pages.
   void fetch_of_keys(language::Value* tile, const attention::TilePages::Place& place) {
     of_keys_ = scales_.fetch_folded(TokenScales::Of::keys, tile, place);
   }

@@ -188,7 +188,7 @@ class GenericPipeline {
     return stops;
   }
 
-  // `scales`: of tokens, if they have any.
+  // `scales`: the scales of the tile's tokens, if there are any.
   State attend(State state, int buffer, const Stops& stops, const Values& scales) {
     if (bytes_) return attend_bytes(std::move(state), buffer, stops);
     merged_.end_chunk(stops.front(), state.softmax, state.outputs, state.merged);

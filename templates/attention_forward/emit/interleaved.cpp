@@ -179,7 +179,7 @@ class Walker {
   Stop stop(const State& state, Value* place, int ahead, bool may_be_past_the_end = false) const {
     Value* there = walk_.ahead(place, ahead);
     const auto index = static_cast<std::size_t>(ahead);
-    // Behind the last stands what stands there.
+    // A place after the last one has the entry of the last one.
     if (index < state.entries.size()) return {there, state.entries[index]};
     return may_be_past_the_end ? walk_.at_most_last(there) : there;
   }

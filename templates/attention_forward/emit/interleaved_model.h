@@ -22,7 +22,7 @@ namespace wavejit::attention_forward::interleaved {
 using schedule::no_tile;
 using Places = schedule::WrittenPlaces;
 
-// Behind a row's barrier.
+// The state after a row's barrier.
 struct RowState {
   std::string_view row;
   int tile = 0;

@@ -68,7 +68,7 @@ class MergeOfRows {
     Value* last;
   };
 
-  // `first`: of the tile, and so `end`, behind the last row that the wave may have. Uniform.
+  // Rows from `first` to `end`, both counted in the tile; `end` is after the last row that the wave may have. Uniform.
   Rows rows_from(Value* first, Value* end) {
     Value* lane = attention::lane_made_anew(kernel_);
     Value* row_at_once = ir_.CreateUDiv(lane, kernel_.constant(lanes_of_row()));

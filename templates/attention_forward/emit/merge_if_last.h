@@ -8,7 +8,7 @@
 
 namespace wavejit::attention_forward {
 
-// Behind the last part's stores, by every wave of the workgroup.
+// Called by every wave of the workgroup, after the last part's stores.
 void merge_if_last(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
                    const language::Softmax& softmax);
 

@@ -44,7 +44,8 @@ class MergedRows {
   void end_chunk(const Stop& tile, language::SoftmaxState& state, std::span<language::Accumulator> outputs,
                  language::Values& carried) const;
 
-  // Behind the last tile: the whole row, or (split keys) nothing, and the last part is in the workspace.
+  // Called after the last tile. Returns the whole row, or (with split keys) nothing, since the last part is in the
+  // workspace.
   std::optional<language::PartStatistics> finish(const language::SoftmaxState& state,
                                                  std::span<language::Accumulator> outputs,
                                                  const language::Values& carried) const;

@@ -17,11 +17,11 @@ struct TileGrowth {
 };
 using TileGrowths = std::vector<TileGrowth>;
 
-// `maximum`: before the first of them. `maxima`: of each tile's scores.
+// `maximum`: the maximum before the first tile. `maxima`: the maxima of each tile's scores.
 TileGrowths growths_of(language::Kernel& kernel, const language::Softmax& softmax, language::Value* maximum,
                        const language::Values& maxima);
 
-// Behind the tile that has the wave's number.
+// The maximum after the tile that has the wave's number.
 language::Value* maximum_behind_own(language::Kernel& kernel, const TileGrowths& growths);
 
 // Whether any row's m grows with any of them; uniform.

@@ -20,12 +20,12 @@ namespace wavejit::attention_forward {
 
 class TokenScales {
  public:
-  // `layout`: of scores.
+  // `layout`: the layout of the scores' accumulators.
   TokenScales(language::Kernel& kernel, const ForwardKernel& spec, const Workgroup& workgroup,
               const language::AccumulatorLayout& layout);
 
-  // A tile's scales on their way, of keys that do not stand in pages, for walks that overlap tiles. Here and below
-  // `unseen`: of the first tile (attention/emit/unseen_keys.h), the scales of their values are zeros.
+  // Loads a tile's scales, for keys outside of pages and walks that overlap tiles. Here and below: of the first tile,
+  // the scales of the first `unseen` values are zeros (attention/emit/unseen_keys.h).
   language::Values fetch(language::Value* tile, language::Value* unseen = nullptr) const;
   // What is on its way for a tile: its scales, and of keys in pages where those of the next stand.
   language::Values start(language::Value* tile, language::Value* unseen) const;
@@ -34,9 +34,9 @@ class TokenScales {
   // moved, so that those of `next` come to where these were.
   language::Values advance(language::Value* next, language::Values& in_flight) const;
 
-  // One tensor's of a tile that is there, in one register: lanes of the first row of a pair have those of the first
-  // part, lanes of the second those of the second. For walks that overlap tiles and have no register to spare.
-  // `place`: of keys in pages of whole tiles.
+  // Loads one tensor's scales of a tile into one register: lanes of the first row of a pair have those of the first
+  // part, lanes of the second row those of the second part. For walks that overlap tiles and have no register to spare.
+  // `place`: for keys in pages of whole tiles.
   enum class Of : std::uint8_t { keys, values };
   language::Value* fetch_folded(Of tensor, language::Value* tile, const attention::TilePages::Place& place,
                                 language::Value* unseen = nullptr) const;
@@ -45,7 +45,7 @@ class TokenScales {
   // Each score times its key's scale, each weight times its value's.
   void scale_scores(const language::Values& scales, std::span<language::Accumulator> scores) const;
   void scale_weights(const language::Values& scales, std::span<language::Accumulator> weights) const;
-  // One of them: register `r` of a part. `of_values`: of `scales`, those of V.
+  // One of the scales: register `r` of a part. `of_values`: the part of `scales` that belongs to V.
   static constexpr std::size_t parts = 2;  // loads of a tile; of accumulators of 16 registers one each
   language::Values of_values(const language::Values& scales) const;
   language::Value* scaled(const language::Values& of_values, int part, int r, language::Value* weight) const;

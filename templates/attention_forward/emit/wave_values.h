@@ -38,9 +38,9 @@ class WaveValues {
              const attention::Slice& slice, const Place& place, language::Value* lane_group,
              const std::optional<attention::KeyPages>& pages);
 
-  // Loads of a tile one by one. `entries`: of keys that are looked up. Where `exists` (uniform) is false they read
-  // nothing, and zeros arrive. In place of `unseen` (attention/emit/unseen_keys.h) come zeros, or the first row behind
-  // them.
+  // The loads of a tile one by one. `entries`: for keys that are looked up. If `exists` (uniform) is false they read
+  // nothing, and zeros arrive. Keys before `unseen` (attention/emit/unseen_keys.h) are read as zeros, or as the first
+  // row after them.
   using Load = std::function<language::Value*()>;
   std::size_t loads() const { return rows_.size(); }
   std::vector<Load> loads_of(language::Value* tile, language::Value* entries, language::Value* exists,

@@ -240,9 +240,9 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
     last_key = ir.CreateSelect(walk->empty, constant(-1), last_key);
   }
 
-  // Behind the last key that some row of the sequence sees there are none, as behind the sequence; in front of the
-  // first one that some row sees nothing is multiplied. Lists of blocks and bool masks may show a tile whole, whatever
-  // the window says.
+  // With a window, K and V end after the last key that some row of the sequence sees, as they end after the sequence;
+  // values before the first key that some row sees are not multiplied. Lists of blocks and bool masks may show a whole
+  // tile, whatever the window says.
   const bool has_bounds = has_first_key(spec.mask) && !spec.block_lists && !spec.bool_mask;
 
   // The first and the last key that a row sees.

@@ -30,7 +30,7 @@ struct IntegerArguments {
   IntegerScales scales;
 };
 
-// Behind the scales of a cache.
+// The arguments that follow the scales of a cache.
 struct BehindOfIntegers {
   DimStrides dims;
   IntegerScales scales;

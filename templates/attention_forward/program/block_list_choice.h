@@ -12,7 +12,7 @@
 namespace wavejit::attention_forward::program {
 
 bool has_block_lists(const tools::Answers& answers);
-// Behind the question that says so.
+// Asked after the question that decides has_block_lists.
 tools::Question block_question();
 
 struct BlockListChoice {

@@ -225,7 +225,7 @@ std::string python_of(const AttentionChoice& call, const Answers& answers) {
     text += fmt::format("{}_scale = engine.array(numpy.ones(({}), numpy.float32))\n", tensor, shape);
     words += fmt::format(", {0}_scale={0}_scale", tensor);
   }
-  // Beside queries of e4m3 nothing else says it.
+  // With queries in e4m3 no other argument gives the type of the output.
   if (!call.queries.empty() && call.queries != integers && call.type != "bf16")
     words += fmt::format(", out=\"{}\"", call.type);
   if (call.causal) words += ", causal=True";

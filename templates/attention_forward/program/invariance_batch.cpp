@@ -86,8 +86,7 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     batch.alibi = {};
   }
   if (size.lists) draw_lists(batch, draws, size);
-  // The last: what was drawn before is what it was without chunks.
-  // Beside modifiers, some kernels of chunks are not there.
+  // Drawn last, so that earlier draws do not depend on chunks. With modifiers, some kernels of chunks do not exist.
   const bool modified = !batch.alibi.empty() || batch.softcap != 0;
   if (batch.causal && !batch.window_left && !modified && !size.lists && one_in(3))
     batch.local_chunk = 2 + draws.below(one_in(2) ? 100 : size.longest);

@@ -47,7 +47,7 @@ class Lists {
     return number;
   }
 
-  // `row` and `key`: the first of a block of the form. `head`: of the form's lists.
+  // `row` and `key`: the first row and key of a block of the form. `head`: the head of the form's lists.
   bool is_named(std::size_t sequence, std::int64_t head, std::int64_t row, std::int64_t key) const {
     if (form_.all) return true;
     const std::int64_t row_block = row / batch_.list_rows;
@@ -105,7 +105,8 @@ class Lists {
     array.capacity = std::max<std::int64_t>(array.capacity, 1);
     for (auto& list : lists) {
       if (form_.counted) array.counts.push_back(static_cast<std::int32_t>(list.size()));
-      // Behind the last that counts, block 0 would be seen.
+      // With counts, the entries after the last that counts name block 0, so that a kernel which reads them would see
+      // it.
       list.resize(static_cast<std::size_t>(array.capacity), form_.counted ? 0 : -1);
       array.indices.insert(array.indices.end(), list.begin(), list.end());
     }

@@ -11,7 +11,7 @@ namespace wavejit::attention_forward::program {
 
 // Whether these answers are of latent attention.
 bool is_latent(const tools::Answers& answers);
-// Behind the question that says so.
+// Asked after the question that decides is_latent.
 std::vector<tools::Question> latent_questions();
 // What it has not, windows and lists of blocks, is refused.
 tools::Result<tools::ChosenCall> latent_call(const tools::Answers& answers);

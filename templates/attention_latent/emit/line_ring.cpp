@@ -193,7 +193,7 @@ void LineRing::fetch_query() {
   }
 }
 
-// Behind those transfers `younger` others were begun.
+// After the query's transfers `younger` others were begun.
 Values LineRing::read_query(int younger) {
   language::wait_for_lds_and_fills(kernel_, younger);
   language::barrier(kernel_);

@@ -7,7 +7,7 @@
 
 namespace wavejit::attention_latent {
 
-// Behind the last part's stores. `scale`: c > 0, or 1 of modified scores.
+// Called after the last part's stores. `scale`: c > 0, or 1 if scores are modified.
 void merge_if_last(language::Kernel& kernel, const WalkKernel& spec, const Workgroup& workgroup,
                    language::Value* scale);
 

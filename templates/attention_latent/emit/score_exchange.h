@@ -27,8 +27,8 @@ class ScoreExchange {
 
   // Uniform: the wave's own block of 32 keys.
   language::Value* own_block() const;
-  // Behind a barrier of its own. Before the next exchange another one must stand, for which waves have waited for their
-  // reads of LDS. `meanwhile`: emitted behind that barrier, where no read of LDS is under way.
+  // Contains one barrier. Another barrier must come before the next exchange, and before it waves must have waited for
+  // their LDS reads. `meanwhile`: emitted after the barrier in here, while no read of LDS is in flight.
   std::vector<language::Accumulator> exchange(const language::Accumulator& own,
                                               const std::function<void()>& meanwhile = {}) const;
 

@@ -126,7 +126,7 @@ Workgroup begin_workgroup(Kernel& kernel, const WalkKernel& spec) {
 
   Value* scale = kernel.argument_i32(offsetof(Arguments, scale_log2e));
   Value* key_scale = nullptr;
-  // Beside a soft-cap and a list, what widens a cache or merges parts leaves no scalar register for the scale.
+  // With a soft-cap and a list, kernels that widen a cache or merge parts have no scalar register left for the scale.
   const bool in_lanes =
       (spec.widens() || spec.merged) && spec.listed && spec.has(Modifier::softcap) && spec.rows == Rows::r32;
   if (spec.widens()) {

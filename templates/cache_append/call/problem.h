@@ -47,7 +47,7 @@ inline constexpr std::int64_t max_slots = 0x7FFFFFFF;
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AppendProblem> check(const wavejit_cache_append_arguments* arguments);
 
-// A head has lanes of one wave, eight dims each. `dims`: of the widest.
+// Whether a head fits the lanes of one wave, eight dims a lane. `dims`: those of the widest head.
 Result<void> fits_waves(std::int64_t dims, const targets::Target& target);
 
 }  // namespace wavejit::cache_append

@@ -69,7 +69,8 @@ struct Lane {
 };
 Lane lane_of(language::Kernel& kernel, const SideFields& side, language::Value* unit);
 
-// Eight dims in dwords, from an offset to their first one, where `live`: of 16 bits, or of 8 where they are stored.
+// Loads eight dims into dwords, from the offset of the first one, where `live`. The dims have 16 bits, or 8 if memory
+// stores 8.
 language::Values load_piece(language::Kernel& kernel, const language::Buffer& row, Access access,
                             language::Value* offset, language::Value* dim_stride, language::Value* live);
 void store_piece(language::Kernel& kernel, const language::Buffer& row, Access access, const language::Values& dwords,

@@ -65,7 +65,7 @@ struct LatentRow {
 };
 inline constexpr int rope_dims = 64;
 inline constexpr LatentRow row_of_tiles = {656, 512, 128, 528, 656};
-// Behind the rows of a page: eight bytes a row, one for each tile.
+// Exponents lie after the rows of a page: eight bytes a row, one for each tile.
 inline constexpr LatentRow row_of_exponents = {584, 448, 64, 448, 576};
 inline constexpr int exponents_of_row = 8;
 constexpr const LatentRow& latent_row(Scales scales) {

@@ -301,7 +301,7 @@ class AppendCall : public ArrayCall {
     return {};
   }
 
-  // A whole number for each token; `first`: of a file that is not given.
+  // A whole number for each token. `first` gives the numbers if there is no file.
   template <typename First>
   Result<std::vector<std::int64_t>> token_numbers(const std::string& field, const std::string& path, First first) {
     std::vector<std::int64_t> whole;

@@ -179,7 +179,8 @@ void IndexerCall::add_select(const RowArguments& rows, const void* memory, famil
   const std::size_t kernel = problem_.shape.scores ? 1 : 0;
   if (parts_.count == 1) return plan.add(launch, kernel);
 
-  // Behind the scores of the round's rows, as if they began with row 0: what each part chooses, keys and scores.
+  // The keys and scores that each part chooses lie after the scores of the round's rows, addressed as if they began
+  // with row 0.
   const std::uint64_t part_bytes = std::uint64_t{problem_.top_k} * sizeof(std::int32_t);
   const std::uint64_t row_bytes = part_bytes * parts_.count;
   const std::uint64_t round_rows = std::uint64_t{rounds_.sequences} * rounds_.rows;

@@ -21,7 +21,7 @@ inline constexpr int walk_keys = wave_keys * select_waves;
 
 class RowScores {
  public:
-  // `count`: of the row's keys, uniform.
+  // `count`: how many keys the row has, uniform.
   RowScores(language::Kernel& kernel, const language::Buffer& scores, language::Value* count);
 
   // What a load brings: its first key in the row, scores as f32 bits, and numbers.

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <random>
 #include <vector>
-// Behind <cstring>, which HIP needs and does not include.
+// Included after <cstring>, which HIP needs and does not include.
 #include <hip/hip_runtime.h>
 
 #include <rocprim/rocprim.hpp>

@@ -161,7 +161,7 @@ TEST(Lds, ReadsNothingAndDropsWritesBeyondItsGranules) {
   for (std::uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(memory[i], 0u) << i;
     EXPECT_EQ(memory[64 + i], 0u) << i;
-    // Behind the 260 bytes, and in the granule of 2,048.
+    // Beyond the 260 bytes, but within the granule of 2,048.
     EXPECT_EQ(memory[128 + i], 7u) << i;
     EXPECT_EQ(memory[192 + i], 7u) << i;
     EXPECT_EQ(memory[256 + i], 0u) << i;

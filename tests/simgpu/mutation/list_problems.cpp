@@ -409,7 +409,7 @@ std::vector<CallProblem> biases_by_tile() {
     packed.query_starts = {-5, start, most};
     add(packed);
   }
-  // Behind the last key of a row stands what does not hide.
+  // The bias's elements after the last key of a row do not hide keys.
   for (const int keys : {1, 3, 5, 7}) {
     AttentionCase hidden = make_case(Storage::bf16, 1, 33, keys, 1, 1, 64, false, 25);
     hidden.bias_by_tile = true;

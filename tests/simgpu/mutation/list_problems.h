@@ -10,7 +10,7 @@
 
 namespace wavejit::tests {
 
-// `pages`: of one problem after another; none where keys are dense.
+// `pages`: those of one problem after another; none for dense keys.
 std::vector<CallProblem> lists_of_keys(const std::vector<Pages>& pages, bool slots);
 // Problems for the kernel that merges the parts of their walks.
 std::vector<CallProblem> lists_of_keys_in_runs();

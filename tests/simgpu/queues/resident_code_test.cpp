@@ -37,7 +37,7 @@ TEST(ResidentCode, AFunctionWithoutSymbolEndsBehindItsLastReachableEnd) {
   EXPECT_EQ(first->function->address, code.entry());
   EXPECT_EQ(first->function->bytes, 5U * 4U);
   EXPECT_THAT(first->function->name, HasSubstr("code at 0x"));
-  // Behind it another one begins when it is reached.
+  // The function after it is decoded when it is reached.
   const Instruction* const behind = resident_code->instruction_at(code.entry() + 20);
   ASSERT_NE(behind, nullptr);
   EXPECT_NE(behind->function, first->function);

@@ -26,7 +26,7 @@ using lanes::Row;
 const std::array<const KernelsOfSizes*, host_set_count> all_kernels = {
     &lanes::x86_64_v2::kernels, &lanes::x86_64_v3::kernels, &lanes::x86_64_v4::kernels};
 
-// `lanes`: of the wave.
+// `lanes`: the lanes of a wave.
 void on_every_set(const std::function<void(const Kernels&, unsigned lanes)>& body) {
   for (const HostSet set : {HostSet::x86_64_v2, HostSet::x86_64_v3, HostSet::x86_64_v4}) {
     if (!host_supports(set)) continue;

@@ -23,7 +23,7 @@ inline std::mt19937_64 random_from(std::uint64_t seed) { return std::mt19937_64(
 
 class Machine {
  public:
-  // `lanes`: of its wave, where the processor has two kinds; 0: its own.
+  // `lanes`: the lanes of its wave, if the processor has two kinds; 0: the processor's own.
   explicit Machine(std::string_view processor, unsigned lanes = 0);
   ~Machine();
   Machine(const Machine&) = delete;

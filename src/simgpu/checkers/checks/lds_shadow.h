@@ -32,8 +32,8 @@ struct UndefinedLanes {
 
 class LdsShadow {
  public:
-  // A fresh workgroup: nothing was written, nobody has read.
-  // `loops`: of the launch; null where its races are not followed.
+  // Begins a new workgroup, in which nothing was written or read. `loops`: those of the launch; null if its races are
+  // not followed.
   void prepare(std::uint32_t bytes, unsigned waves, std::uint32_t checks, SwapLoops* loops);
 
   // Records the access, reports its races (and, for LDS DMA and LDS instructions of one wave, missing waits).

@@ -12,7 +12,7 @@ namespace wavejit::simgpu::checks {
 
 struct Stored {
   std::uint8_t bytes[16];
-  // `element`: of two-address LDS instructions.
+  // `element`: which of the two addresses, for two-address LDS instructions.
   Stored(const Wave& wave, const Instruction& instruction, const Effects& effects, unsigned element, unsigned lane) {
     const Operand& operand = instruction.source[effects.data_operand + element];
     const unsigned half = instruction.record->half == RegisterHalf::high ? 2 : 0;

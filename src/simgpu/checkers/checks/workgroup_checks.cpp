@@ -164,7 +164,8 @@ void WorkgroupChecks::check_bounds(Wave& wave, WaveChecks& checks, const Instruc
   }
 }
 
-// Behind what the workgroup asked for. The rest of the last granule is there; beyond it the hardware reads 0 and drops.
+// Finds accesses beyond the LDS that the workgroup asked for. The rest of its last granule exists; beyond it the
+// hardware reads 0 and drops writes.
 void WorkgroupChecks::check_local_bounds(Wave& wave, const Instruction& instruction, const Effects& effects,
                                          const LocalAddresses& local) const {
   const std::uint32_t asked = launch_->lds_bytes;

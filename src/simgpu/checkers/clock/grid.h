@@ -41,9 +41,9 @@ struct GridResult {
   std::vector<ComputeUnitResult> units;  // one for each of `sample`
 };
 
-// `traces`: of workgroups_of(seeds), ascending. `timeline`: for how many cycles in the middle of the first unit's time
-// events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: the last level cache has
-// what the launch reads.
+// `traces`: those of workgroups_of(seeds), ascending. `timeline`: for how many cycles in the middle of the first unit's
+// time events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: the last level cache
+// already holds what the launch reads.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
                                                  const Survey* survey = nullptr, bool warm = false);

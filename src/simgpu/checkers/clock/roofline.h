@@ -14,7 +14,7 @@ namespace wavejit::simgpu::clock {
 // Multiplications and additions of one matrix instruction of a wave; 0 for any other instruction.
 std::uint64_t matrix_operations(const Instruction& instruction);
 
-// `steps`: of all sampled compute units, by place in the program.
+// `steps`: the counts over all sampled compute units, by place in the program.
 nlohmann::json roofline_json(const GridResult& grid, std::span<const StepCount> steps, const Program& program);
 
 }  // namespace wavejit::simgpu::clock

@@ -34,8 +34,8 @@ class Survey {
   static bool needed(std::span<const SampledWork> sample, std::span<const SampledWork> ends,
                      const std::array<std::uint32_t, 3>& grid);
 
-  // Linear ids to count next, ascending; none when all that is wanted is known. `work`: of what was asked for last,
-  // first the sample with the ends.
+  // Linear ids of the workgroups to count next, ascending; none when the survey knows enough. `work`: the counts for
+  // the ids that the last call returned; in the first call those of the sample and of both ends.
   std::vector<std::uint64_t> next(std::span<const SampledWork> work);
   // Whether what was counted is all alike: the sample says enough.
   bool found_nothing() const;

@@ -38,7 +38,8 @@ struct Allocation {
   bool holds(std::uint64_t address, std::uint64_t size) const {
     return address - base < bytes && bytes - (address - base) >= size;
   }
-  // Behind what was asked for lies something, as HIP hands out whole pages. Loads that a compiler widens get it.
+  // Whether memory may be read beyond the size that was asked for: HIP hands out whole pages, and loads that a compiler
+  // widens may reach into the rest of one.
   bool lets_read(std::uint64_t address, std::uint64_t size) const {
     return address - base < readable && readable - (address - base) >= size;
   }

@@ -21,8 +21,8 @@ void say(const std::string& reason) {
              stderr);
 }
 
-// Beside this library; above it, where a front's library has the engine inside (lib/rocr, lib/wavejit/rocr); or in the
-// library folder beside the folder of a program that has it.
+// Opens the library beside this one; in the folder above, if a front end's library contains the engine (lib/rocr,
+// lib/wavejit/rocr); or in the library folder beside the folder of a program that contains the engine.
 void* open_beside() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&library), &self) == 0 || self.dli_fname == nullptr) return nullptr;

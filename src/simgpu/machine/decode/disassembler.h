@@ -21,7 +21,7 @@ struct Disassembled {
 class Disassembler {
  public:
   // One per processor ("gfx950") and size of waves, created at the first call and kept. Null when LLVM does not know
-  // it. `lanes`: of the waves whose code it is, where a processor has two kinds; 0: its own.
+  // it. `lanes`: the lanes of the waves that the code is for, if a processor has two kinds; 0: the processor's own.
   static Disassembler* for_processor(std::string_view processor, unsigned lanes = 0);
 
   // Whether the code is of waves of 32 lanes, whose masks are one scalar register.

@@ -30,7 +30,7 @@ class Checker {
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
-  // After the waves have their first registers. `observer`: of this workgroup, or null.
+  // Called after the waves have their first registers. `observer`: the observer of this workgroup, or null.
   virtual void prepare(Launch& launch, Workgroup& workgroup, std::uint64_t seed, Observer* observer) = 0;
   // Runs up to `instructions` instructions of a wave.
   virtual void run_slice(Wave& wave, std::int64_t instructions) = 0;

@@ -39,7 +39,8 @@ std::expected<void, std::string> read_kernel_metadata(const Bytes& content, Code
   const auto root = read_message_pack(content);
   if (!root) return std::unexpected("the metadata note is not valid MessagePack");
   const std::string_view target = root->text_of("amdhsa.target");
-  // Behind four parts of a triple: "amdgcn-amd-amdhsa--gfx950:xnack-", "amdgpu9.42-amd-amdhsa-unknown-gfx942".
+  // The processor follows four parts of a triple: "amdgcn-amd-amdhsa--gfx950:xnack-",
+  // "amdgpu9.42-amd-amdhsa-unknown-gfx942".
   std::size_t processor = 0;
   for (int part = 0; part < 4 && processor != target.npos; ++part)
     processor = target.find('-', processor + (part != 0));

@@ -28,9 +28,9 @@ const Allocation* allocation_of(Wave& wave, std::uint64_t address, std::uint64_t
 
 namespace {
 
-// Behind the size that was asked for, and before the end of its page. The check `bounds` lets pass what a compiler may
-// make of a load that is right: LLVM widens scalar loads up to the next power of two where the address is a multiple of
-// it (three dwords come by s_load_dwordx4, ten bytes by s_load_b96), since such a load leaves no page.
+// Whether a read goes beyond the size that was asked for, but not beyond its page. The check `bounds` accepts what a
+// compiler may make of a correct load: LLVM widens scalar loads up to the next power of two if the address is a
+// multiple of it (s_load_dwordx4 for three dwords, s_load_b96 for ten bytes), since such a load stays in its page.
 bool reads_on(const Wave& wave, std::uint64_t address, std::uint32_t bytes, int lane) {
   Launch& launch = *wave.workgroup->launch;
   const Allocation* holder = launch.find_readable(address);

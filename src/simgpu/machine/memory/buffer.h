@@ -79,7 +79,7 @@ class BufferAddress {
     // Bytes from `address` on that are inside the buffer and contiguous.
     std::uint64_t available = 0;
   };
-  // `extra`: of a part of the lane's access.
+  // `extra`: the offset of a part of the lane's access.
   Place at(unsigned lane, unsigned extra = 0) const {
     const std::uint32_t lane_offset = offset_ == nullptr ? 0 : offset_[lane];
     const std::uint64_t offset = std::uint64_t{instruction_offset_ + lane_offset} + extra;

@@ -130,7 +130,7 @@ class Lister {
     Value* base;   // address
     Value* count;  // 0 where there is no such list
   };
-  // `fields`: a Lists in the arguments. `number_of_list`: of its unit.
+  // `fields`: the offset of a Lists in the arguments. `number_of_list`: the number of the unit's list.
   List list(std::size_t fields, Value* number_of_list) {
     Value* of_head = ir_.CreateAdd(first_list_, number_of_list);
     Value* indices = kernel_.argument_i64(fields + offsetof(Lists, indices));
@@ -177,8 +177,8 @@ class Lister {
     header_ = ir_.CreateAdd(ir_.CreateMul(of_batch, number(offsetof(Arguments, units))), unit_);
     Value* unit_entries = number(offsetof(Arguments, unit_entries));
     Value* even = ir_.CreateMul(header_, unit_entries);
-    // Behind what the lists before it may amount to: of each entry two tiles at most, in pairs four; and one for each
-    // unit, whose lists may be empty.
+    // The first entry of the unit's walk: after the most entries that the lists before it can need. An entry needs two
+    // tiles at most, or four in pairs; and each unit needs one entry, since its lists may be empty.
     Value* before = constant(0);
     for (const std::size_t fields : {offsetof(Arguments, masked), offsetof(Arguments, whole)}) {
       Value* exists = ir_.CreateICmpULT(first_list_, number(offsetof(Arguments, row_blocks)));

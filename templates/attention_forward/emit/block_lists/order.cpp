@@ -135,7 +135,7 @@ Value* UnitOrder::length_of(Value* unit) {
   return ir_.CreateSelect(ir_.CreateICmpSLT(first_row, query_length_), longest[1], kernel_.constant(0));
 }
 
-// `list`: of the head, lane by lane. What does not exist loads 0.
+// `list`: per lane, the number of a list of the head. The length of a list that does not exist loads as 0.
 Value* UnitOrder::length_of_list(std::size_t fields, Value* list) {
   Value* lists = number(offsetof(Arguments, row_blocks));
   Value* capacity = number(fields + offsetof(Lists, capacity));
@@ -197,7 +197,7 @@ Values UnitOrder::by_class(Value* classes, Value* lanes, const Values& state, co
   return end;
 }
 
-// Behind all units of higher classes.
+// The place of each class: after all units of higher classes.
 Value* UnitOrder::places_of_classes(Value* counts) {
   Value* zero = kernel_.constant(0);
   const Values end = language::loop_in_phases(

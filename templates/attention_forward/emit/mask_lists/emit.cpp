@@ -71,7 +71,7 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
 // A wave looks at one block of rows and one tile of keys.
 class Looker {
  public:
-  // `elements`: of a bias; i8: bytes of a bool mask.
+  // `elements`: the type of a bias; i8: a bool mask, which has bytes.
   Looker(Kernel& kernel, attention::DataType elements)
       : kernel_(kernel),
         ir_(kernel.ir()),
@@ -87,7 +87,7 @@ class Looker {
     head_ = ir_.CreateSub(place, ir_.CreateMul(batch_, heads));
     const attention::Sequence sequence = attention::sequence_of(kernel_, sequence_fields, batch_);
     Value* first_row = ir_.CreateMul(block_, kernel_.constant(block_rows));
-    // Behind a sequence's last row a unit may still have lists: they have no entries.
+    // After a sequence's last row a unit may still have lists; they have no entries.
     Value* rows = attention::maximum(kernel_, ir_.CreateSub(sequence.query_length, first_row), kernel_.constant(0));
     rows_ = minimum(kernel_, rows, kernel_.constant(block_rows));
     const bool is_bias = elements_ != attention::DataType::i8;
