@@ -15,7 +15,7 @@ import sys
 
 def main() -> int:
     build, pattern = sys.argv[1], re.compile(sys.argv[2])
-    listed = subprocess.run(["ctest", "--test-dir", build, "-LE", "soak|together", "--show-only=json-v1"], check=True, stdout=subprocess.PIPE)
+    listed = subprocess.run(["ctest", "-C", "one_by_one", "--test-dir", build, "-LE", "soak|together", "--show-only=json-v1"], check=True, stdout=subprocess.PIPE)
     found = 0
     for test in json.loads(listed.stdout)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}

@@ -4,7 +4,7 @@
 others before them, and so do not see an #include that is missing. A header is included by a file that has nothing else.
 
 Reads what has changed since it was last read (stamps as in tidy_units.py). With --part only what the last commits touched,
-and a part of the tree that goes round with the number of commits.
+and a share of the tree by the stamps.
 
     compile_alone.py --stamps <folder> --commands <compile_commands.json> [--part]
     compile_alone.py --self-test
@@ -22,7 +22,7 @@ import tempfile
 import tidy_units
 
 # A file costs a second or three, those with LLVM's headers most: this part of the tree is some six files.
-ROUNDS = 320
+SHARE = 320
 RECENT_FILES = 5
 HEADERS = ("*.h", "*.hpp")
 
@@ -116,7 +116,7 @@ def main() -> int:
     if options.self_test:
         return self_test()
     tree = Tree(options.commands)
-    chosen = tidy_units.part_of(tree.units, ROUNDS, RECENT_FILES) if options.part else tree.units
+    chosen = tidy_units.part_of(tree.units, SHARE, RECENT_FILES) if options.part else tree.units
     todo = [(unit, options.stamps / f"alone-{tidy_units.stamp_of(unit)}") for unit in chosen]
     todo = [(unit, stamp) for unit, stamp in todo if not stamp.exists()]
     print(f"[lint] {len(todo)} files, each by itself", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Runs every command of `./dev help` that no test runs (scripts/commands.txt), and prints what ran.
+# Runs every command of `./dev help all` that no test runs (scripts/commands.txt), and prints what ran.
 #
 #   scripts/every_command.sh [filter]  runs them, some hours; or those whose words match the regular expression
 #   scripts/every_command.sh --check [<tests of ctest -N>]   whether each command has a line, and each named test is there
@@ -11,7 +11,7 @@ failed=0
 
 # The words of the help, without what an argument stands for.
 words_of_help() {
-  ./dev help | sed -n '/^  [a-z]/p' | sed -E 's/^  //; s/ {2,}.*//; s/ [[<].*//' | grep -vE '^(WAVEJIT|--)' | sort -u
+  ./dev help all | sed -n '/^  [a-z]/p' | sed -E 's/^  //; s/ {2,}.*//; s/ [[<].*//' | grep -vE '^(WAVEJIT|--)' | sort -u
 }
 
 # <command> = run <words>, for each that is run here; not the lines that explain the list.

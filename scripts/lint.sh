@@ -4,8 +4,8 @@
 # build/lint has the command of each file (single_commands.py).
 #
 #   lint.sh            every file that has not been read as it is now
-#   lint.sh --part     of these, a part (./dev test): of what the last commits touched the newest, and a share that goes round with the
-#                      number of commits. tidy_units.py and compile_alone.py say how many
+#   lint.sh --part     of these, a part (./dev test): of what the last commits touched the newest, and a share by the files' contents.
+#                      tidy_units.py and compile_alone.py say how many
 #   lint.sh --fix      rewrites the format, and nothing else
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,13 +17,8 @@ if [[ ${1:-} == --fix ]]; then
   say "formatted ${#sources[@]} files"
   exit 0
 fi
-# Reading all formats takes 20 s: in a part, what the last 60 commits touched, and a sixteenth.
-formatted=("${sources[@]}")
-if [[ ${1:-} == --part ]]; then
-  mapfile -t formatted < <(printf '%s\n' "${sources[@]}" | scripts/tidy_units.py --part-of-input --rounds 16 --commits 60 --most 400)
-fi
-say "format of ${#formatted[@]} files"
-printf '%s\n' "${formatted[@]}" | xargs -P "$(nproc)" -n 64 clang-format-22 --dry-run --Werror
+say "format of ${#sources[@]} files"
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 64 clang-format-22 --dry-run --Werror
 
 # One line a file that clang-tidy has still to read: "<file>|<stamp>". Stamps lie beside the compiler's cache, so that
 # clones of this tree share them.

@@ -140,6 +140,9 @@ def report(stages: list[Stage], tests: list[Test]) -> tuple[list[str], bool]:
         failures.append("  no test ran")
     if failures:
         lines += ["failed"] + failures + [""]
+    # ./dev check has the tests of dev one by one; a sanitizer's are often seen there, too.
+    if again := sorted({re.escape(test.name).replace(r"\-", "-") for test in tests if test.outcome == "failed"}):
+        lines += ["again", f"  ./dev check '{'|'.join(again)}'", ""]
     last = f"{outcomes['passed']} passed, {len(failures)} failed"
     lines.append(last + (f", {outcomes['skipped']} skipped" if outcomes["skipped"] else ""))
     return lines, not failures

@@ -4,11 +4,10 @@
 
 A stamp is named by the contents of a file and of every header of ours that it reaches: a file whose inputs have not
 changed since it was last clean is not read again, on any checkout that shares the folder of stamps. With --part only
-these are listed: what the last commits touched, newest first, eight files at the most, and a 64th of the tree that goes round
-with the number of commits. `./dev soak` reads everything.
+these are listed: what the last commits touched, newest first, eight files at the most, and a 64th of the tree by the stamps.
+`./dev lint` reads everything.
 
     tidy_units.py --stamps <folder> --commands <compile_commands.json> [--part]
-    tidy_units.py --part-of-input --rounds <n> --commits <n> --most <files>   such a part of the names on standard input
 """
 import argparse
 import functools
@@ -17,7 +16,6 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.M)
 ROOTS = ("src", ".", "include", "tests")
@@ -25,7 +23,7 @@ ROOTS = ("src", ".", "include", "tests")
 # is no reason to read them all.
 RECENT_COMMITS = 15
 RECENT_FILES = 8
-ROUNDS = 64
+SHARE = 64
 
 
 def git(*arguments: str) -> list[str]:
@@ -68,13 +66,12 @@ def stamp_of(unit: str) -> str:
     return digest.hexdigest()[:40]
 
 
-def part_of(units: list[str], rounds: int = ROUNDS, most_recent: int = RECENT_FILES, commits: int = RECENT_COMMITS) -> list[str]:
+def part_of(units: list[str], share: int = SHARE, most_recent: int = RECENT_FILES, commits: int = RECENT_COMMITS) -> list[str]:
     touched = [line for line in git("diff", "--name-only", "HEAD") if line]
     touched += git("log", f"-{commits}", "--name-only", "--format=")
     known = set(units)
     recent = [name for name in dict.fromkeys(touched) if name in known][:most_recent]
-    turn = int(git("rev-list", "--count", "HEAD")[0]) % rounds
-    return recent + [unit for i, unit in enumerate(units) if i % rounds == turn and unit not in recent]
+    return recent + [unit for unit in units if int(stamp_of(unit), 16) % share == 0 and unit not in recent]
 
 
 def main() -> None:
@@ -82,14 +79,7 @@ def main() -> None:
     parser.add_argument("--stamps", type=pathlib.Path)
     parser.add_argument("--commands", type=pathlib.Path)
     parser.add_argument("--part", action="store_true")
-    parser.add_argument("--part-of-input", action="store_true")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--commits", type=int, default=RECENT_COMMITS)
-    parser.add_argument("--most", type=int, default=RECENT_FILES)
     options = parser.parse_args()
-    if options.part_of_input:
-        print("\n".join(part_of(sys.stdin.read().split(), options.rounds, options.most, options.commits)))
-        return
     here = str(pathlib.Path.cwd()) + "/"
     compiled = {entry["file"].removeprefix(here) for entry in json.loads(options.commands.read_text(encoding="utf-8"))}
     listed = git("ls-files", "src/*.cpp", "templates/*.cpp", "tools/*.cpp", "examples/*.cpp", "python/*.cpp")

@@ -60,6 +60,7 @@ class Report(unittest.TestCase):
         status, lines = self.run_report("test dev\t1\t1\t8\n", dev=[case("A.x"), case("A.y", "fail", inside='<failure message="Failed"/>')])
         self.assertEqual(status, 1)
         self.assertIn("  dev   A.y", lines)
+        self.assertIn("  ./dev check 'A\\.y'", lines)
         self.assertEqual(lines[-1], "1 passed, 1 failed")
 
     def test_a_test_whose_fixture_failed_is_no_skip(self):

@@ -106,7 +106,7 @@ CompiledKernel compile_kernel(const families::KernelSpec& spec) {
 }
 
 std::string facts_line(const families::KernelSpec& spec) {
-  const CompiledKernel kernel = compile_kernel(spec);
+  const CompiledKernel kernel = known_kernel(spec);
   std::string line = spec.text() + ":";
   if (!kernel.error.empty()) return line + " " + kernel.error;
   const wavejit_codegen_facts& facts = kernel.facts;

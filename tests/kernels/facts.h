@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What the compiler made of each kernel: counts and sizes read back from its code object, one line a spec. Compared
-// with golden.txt, so that a change that costs registers, spills or matrix instructions shows.
+// with the tables in golden/, so that a change that costs registers, spills or matrix instructions shows.
 #pragma once
 
 #include <cstddef>
@@ -23,28 +23,28 @@ attention_forward::Modifiers all_code_modifiers();
 // With them: each alone and all together, in bf16.
 std::vector<attention_forward::ForwardKernel> all_kernel_specs();
 
-// Kernels that split keys and those that merge what they leave, in golden_splits.txt: data type × head dim × mask, and
+// Kernels that split keys and those that merge what they leave, in golden/splits.txt: data type × head dim × mask, and
 // with a window and all modifiers.
 std::vector<families::KernelSpec> split_kernel_specs();
 
-// Every kernel of softmax_lse, in golden_softmax_lse.txt.
+// Every kernel of softmax_lse, in golden/softmax_lse.txt.
 std::vector<families::KernelSpec> softmax_kernel_specs();
-// Every access, rotation, kind of angles and of scales of cache_append, in golden_cache_append.txt.
+// Every access, rotation, kind of angles and of scales of cache_append, in golden/cache_append.txt.
 std::vector<families::KernelSpec> append_kernel_specs();
 
-// Every kernel of attention_merge, in golden_attention_merge.txt.
+// Every kernel of attention_merge, in golden/attention_merge.txt.
 std::vector<families::KernelSpec> merge_kernel_specs();
 
-// Every kernel of sparse_indexer, in golden_sparse_indexer.txt.
+// Every kernel of sparse_indexer, in golden/sparse_indexer.txt.
 std::vector<families::KernelSpec> indexer_kernel_specs();
 
 // Private bytes of a walk over all keys: R.
 std::uint32_t planned_private_bytes(const attention_latent::WalkKernel& spec);
 
-// Kernels of attention_latent and their combine kernels, in golden_attention_latent.txt.
+// Kernels of attention_latent and their combine kernels, in golden/attention_latent.txt.
 std::vector<families::KernelSpec> latent_kernel_specs();
 
-// Kernels of attention_backward, in golden_attention_backward.txt: every mask, and all modifiers with f32 gradients.
+// Kernels of attention_backward, in golden/attention_backward.txt: every mask, and all modifiers with f32 gradients.
 std::vector<families::KernelSpec> backward_kernel_specs();
 
 // Private memory of a lane by the plan (call/merged_rows_plan.h), and the 16 bytes that the backend keeps for itself.

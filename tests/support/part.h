@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How much of a long list a test does: a part in ./dev test, another one each commit or always the same, and all of
-// it in ./dev soak (wavejit_add_whole_tests).
+// How much of a long list a test does: always the same part in ./dev test, and all of it in ./dev soak
+// (wavejit_add_whole_tests).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,18 +25,6 @@ inline bool sampled() {
   return said != nullptr && std::string(said) == "1" && !whole_lists();
 }
 
-// Which turn it is for what ./dev test takes by turns, another part each commit: ./dev says so by the number of
-// commits. WAVEJIT_TEST_TURN=<number> in front of it takes the part of another one again; tests that are started by
-// hand have turn 0, as has a tree without history.
-inline unsigned turn() {
-  const char* const said = std::getenv("WAVEJIT_TEST_TURN");
-  return said == nullptr ? 0 : static_cast<unsigned>(std::strtoul(said, nullptr, 10));
-}
-
-// Whether this turn of ./dev test has case `index` of a list, of which it takes one of `turns`. By hand and in ./dev
-// soak: all of them.
-inline bool in_turn(std::size_t index, std::size_t turns) { return !sampled() || (index + turn()) % turns == 0; }
-
 // Whether this test does case `index` of its list: one of `step` cases. Tests with other parameters do others, by their
 // names, so that between them a list is covered.
 //
@@ -45,9 +33,9 @@ inline bool in_turn(std::size_t index, std::size_t turns) { return !sampled() ||
 inline bool in_part(int index, int step) {
   if (whole_lists()) return true;
   const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  unsigned turn = 0;
-  for (const char letter : name) turn = (turn * 31) + static_cast<unsigned char>(letter);
-  return (static_cast<unsigned>(index) + turn) % static_cast<unsigned>(step) == 0;
+  unsigned begin = 0;
+  for (const char letter : name) begin = (begin * 31) + static_cast<unsigned char>(letter);
+  return (static_cast<unsigned>(index) + begin) % static_cast<unsigned>(step) == 0;
 }
 
 // Half of the combinations of values, all of them in ./dev soak: the odd ones, by the sum of their places in the lists.

@@ -135,7 +135,7 @@ TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   EXPECT_EQ(roof.at("pipe")["operations_a_cycle"], 2048);  // 32x32x8: 16,384 in 32 cycles, four SIMDs
   EXPECT_EQ(roof.at("levels").size(), 4U);
   EXPECT_GT(launch.at("mix").at("matrix").at("static").get<int>(), 0);
-  // Part of the merged rows of chunks that came before: golden.txt has the figure of each kernel.
+  // Part of the merged rows of chunks that came before: tests/kernels/golden has the figure of each kernel.
   EXPECT_EQ(launch.at("static").at("private_bytes"), 160);
   EXPECT_GT(told.at("model_error").at("too_high_percent").get<double>(), 0);
 

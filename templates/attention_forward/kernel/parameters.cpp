@@ -27,7 +27,7 @@ namespace {
 
 // Registers a lane may have, chosen so that a whole number of waves fills a SIMD: O takes D/2, scores 32, Q D/4, and
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
-// stands in tests/kernels/golden.txt.
+// stands in tests/kernels/golden.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
   // Waves of 32 lanes: O and Q take D/2 and D/4 as well, scores 32, and the tile that waits D/4. Numbers by which whole
   // waves fill a SIMD's 1536: six; of 64 dims ten, or eight beside a tile's bias and where LDS is swizzled. Of more

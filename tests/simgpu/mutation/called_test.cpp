@@ -34,7 +34,7 @@
 #include "rdna_cases.h"
 #include "shared_wave_problems.h"
 #include "softmax_lse/softmax_run.h"
-#include "support/turns.h"
+#include "support/chosen.h"
 
 namespace wavejit::tests {
 namespace {
@@ -336,5 +336,5 @@ INSTANTIATE_TEST_SUITE_P(Shipped, CalledMutations, ::testing::ValuesIn(cases()),
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (const int code = wavejit::tests::read_extent(argc, argv); code != 0) return code;
-  return wavejit::tests::run_in_turn();
+  return wavejit::tests::run_chosen();
 }

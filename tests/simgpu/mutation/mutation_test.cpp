@@ -2,7 +2,7 @@
 // Every wait, barrier, wait state and mask of the shipped kernels is there for a reason, and the checks know it: taking
 // one out is reported, or makes the result another one, or redundant.txt says why nobody can tell.
 //
-//   simgpu_mutation_tests                some of every kernel; ./dev test takes a quarter of the kernels by turns
+//   simgpu_mutation_tests                some of every kernel; ./dev test takes the kernels of tests/chosen
 //   simgpu_mutation_tests --all          every one of them; redundant.txt must then be exact
 //   simgpu_mutation_tests --all --print  and what redundant.txt would have to list
 #include "mutation.h"
@@ -15,7 +15,7 @@
 
 #include "redundant.h"
 #include "subject.h"
-#include "support/turns.h"
+#include "support/chosen.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
@@ -160,5 +160,5 @@ INSTANTIATE_TEST_SUITE_P(Shipped, Mutations, ::testing::ValuesIn(cases()),
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   if (const int code = wavejit::tests::read_extent(argc, argv); code != 0) return code;
-  return wavejit::tests::run_in_turn();
+  return wavejit::tests::run_chosen();
 }
