@@ -35,4 +35,5 @@ wavejit_demo_library(wavejit_simgpu wavejit_simgpu_core wavejit_simgpu_engine $<
 add_executable(wavejit_demo EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/examples/first_call/main.cpp)
 target_include_directories(wavejit_demo PRIVATE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(wavejit_demo PRIVATE wavejit_of_demo)
+wavejit_optimise(wavejit_demo)  # it computes the answer again in float64
 add_dependencies(wavejit_demo wavejit_codegen_of_demo wavejit_simgpu_of_demo)
