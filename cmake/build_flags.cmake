@@ -31,21 +31,30 @@ endif()
 # fast as it need be. What computes is optimised: the simulated GPU, float64 references, and whatever holds functions of LLVM's
 # headers, which the linker then takes for LLVM's own archives too. Releases optimise everything.
 set(WAVEJIT_OPTIMISATION "")
+set(WAVEJIT_LIGHT_OPTIMISATION -O1)
 if(CMAKE_BUILD_TYPE STREQUAL "Dev")
   set(WAVEJIT_OPTIMISATION -O2)
 elseif(WAVEJIT_SANITIZER)
   set(WAVEJIT_OPTIMISATION -O1)  # beyond it the sanitizers' own checks take the compiler twice as long
 endif()
 
-# wavejit_optimise([SANITISED] <target>…): what of them computes. SANITISED: also under sanitizers.
+# wavejit_optimise([SANITISED] [LIGHTLY] <target>…): what of them computes. SANITISED: also under sanitizers. LIGHTLY: what is optimised
+# only for the functions of LLVM's headers in it; its own are nothing beside the passes of LLVM that they call, and the compiler is done a
+# quarter sooner.
 function(wavejit_optimise)
-  cmake_parse_arguments(ARG "SANITISED" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "SANITISED;LIGHTLY" "" "" ${ARGN})
   if(NOT WAVEJIT_OPTIMISATION OR (WAVEJIT_SANITIZER AND NOT ARG_SANITISED))
     return()
   endif()
+  set(level ${WAVEJIT_OPTIMISATION})
+  set(kind optimised)
+  if(ARG_LIGHTLY)
+    set(level ${WAVEJIT_LIGHT_OPTIMISATION})
+    set(kind lightly_optimised)
+  endif()
   foreach(target ${ARG_UNPARSED_ARGUMENTS})
-    target_compile_options(${target} PRIVATE ${WAVEJIT_OPTIMISATION})
-    set_target_properties(${target} PROPERTIES WAVEJIT_OPTIMISED ON)
+    target_compile_options(${target} PRIVATE ${level})
+    set_target_properties(${target} PROPERTIES WAVEJIT_OPTIMISED ${kind} WAVEJIT_OPTIMISED_BY ${level})
   endforeach()
 endfunction()
 

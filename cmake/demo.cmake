@@ -6,7 +6,7 @@ if(WAVEJIT_SANITIZER)
   return()
 endif()
 wavejit_register_families(_demo attention_forward)
-wavejit_optimise(wavejit_families_emit_demo)
+wavejit_optimise(LIGHTLY wavejit_families_emit_demo)
 wavejit_precompile(standard wavejit_families_kernel_demo wavejit_families_call_demo)
 wavejit_precompile(llvm wavejit_families_emit_demo)
 
