@@ -26,7 +26,7 @@ TEST(CommandLineTest, EachHelpTeaches) {
        {Help{{}, {"run", "explain", "prebuild", "cache", "supported", "Exit codes", "damaged cache entry"}},
         Help{{"run"}, {"--q", "--lse", "--causal", "--scale", "--check", "FILE.npy", "Examples", "sim:gfx950"}},
         Help{{"explain"},
-             {"gfx942, gfx950, gfx1201, gfx1200", "descriptor", "--target", "--ir", "--isa", "Example",
+             {"gfx942, gfx950, gfx1201, gfx1200", "descriptor", "--target", "--ir", "--isa", "--json", "Example",
               "attention_forward bf16 b1 q1024"}},
         Help{{"prebuild"}, {"--target", "--list", "--jobs", "Examples", "gfx942,gfx950,gfx1201,gfx1200"}},
         Help{{"cache"},
@@ -245,6 +245,51 @@ TEST(CommandLineTest, ExplainTellsRouteKeyAndRefusals) {
       run_program(scratch, {"explain", "attention_forward bf16 b1 q1 k64 h1 d64", "--target", "gfx942", "--all"});
   EXPECT_THAT(all.out, HasSubstr("stagger=on (default)"));
   EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
+}
+
+// Every line of the text is in the JSON, and nothing else.
+TEST(CommandLineTest, ExplainAsJsonHasTheFactsOfTheText) {
+  const ScratchDirectory scratch;
+  for (const char* descriptor : {"attention_forward bf16 b1 q1 k65536 h64/8 d128 splits=8 launches=2",
+                                 "attention_backward bf16 b1 q1024 k1024 h64/8 d128 causal"})
+    for (const bool whole : {false, true}) {
+      Words words = {"explain", descriptor, "--target", "gfx950", "--stagger", "off"};
+      if (whole) words.emplace_back("--all");
+      const std::string text = run_program(scratch, words).out;
+      words.emplace_back("--json");
+      const Outcome outcome = run_program(scratch, words);
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      const auto json = nlohmann::json::parse(outcome.out);
+      std::size_t lines = 4;  // problem, target, route, and the first kernel's key text
+      const auto expect_line = [&](const std::string& label, const std::string& rest) {
+        std::string line = label;
+        line.resize(9, ' ');
+        EXPECT_THAT("\n" + text, HasSubstr("\n" + line + rest + "\n"));
+        ++lines;
+      };
+      EXPECT_EQ(json["problem"], descriptor);
+      EXPECT_EQ(json["target"], "gfx950");
+      EXPECT_EQ(json["product"], "MI355X");
+      EXPECT_THAT(text, HasSubstr("\nroute    " + json["route"].get<std::string>() + "\n"));
+      EXPECT_EQ(json["kernels"].size(), 2U);
+      for (const auto& kernel : json["kernels"]) {
+        expect_line(kernel["label"], kernel["spec"]);
+        expect_line("key", kernel["key"].get<std::string>() + "  " + kernel["cache"].get<std::string>());
+      }
+      EXPECT_THAT(text, HasSubstr("\nkey text " + json["kernels"][0]["key_text"].get<std::string>() + "\n"));
+      expect_line("cost", json["kernels"][0]["cost"]);
+      for (const auto& note : json["notes"]) expect_line(note["label"], note["text"]);
+      for (const auto& refused : json["refused"])
+        expect_line("refused", refused["kernel"].get<std::string>() + ": " + refused["reason"].get<std::string>());
+      for (const auto& setting : json["settings"])
+        expect_line("setting", setting["name"].get<std::string>() + "=" + setting["value"].get<std::string>() + " (" +
+                                   setting["origin"].get<std::string>() + ")");
+      if (!whole) expect_line("setting", json["settings_left_out"].dump() + " more are defaults: --all");
+      EXPECT_EQ(json["settings_left_out"] == 0, whole);
+      EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(text, '\n')), lines) << text;
+    }
+  expect_one_line_error(run_program(scratch, {"explain", "attention_forward bf16 b1 q1 k1 h1 d64", "--json", "--ir"}),
+                        2);
 }
 
 // What a kernel is: the schedule, then code whose barriers are counted; with two kernels where keys are split.

@@ -2,9 +2,13 @@
 // explain: the route of a problem, and what its kernels are: IR, machine code, schedule.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tools/commands/commands.h"
 #include "tools/engine_options.h"
@@ -23,21 +27,102 @@ struct Arguments {
   bool ir = false;
   bool isa = false;
   bool all = false;
+  bool json = false;
 };
 
 // Settings that are as they are by default are counted, unless all are asked for.
-struct Printed {
+struct Told {
   bool all;
+  std::vector<std::string> lines;
   int defaults = 0;
 };
 
-void print_line(void* context, const char* line) {
-  Printed& printed = *static_cast<Printed*>(context);
+void take_line(void* context, const char* line) {
+  Told& told = *static_cast<Told*>(context);
   const std::string_view text = line;
-  if (!printed.all && text.starts_with("setting ") && text.ends_with("(default)"))
-    ++printed.defaults;
+  if (!told.all && text.starts_with("setting ") && text.ends_with("(default)"))
+    ++told.defaults;
   else
-    fmt::print("{}\n", text);
+    told.lines.emplace_back(text);
+}
+
+std::string as_text(const Told& told) {
+  std::string text;
+  for (const std::string& line : told.lines) text += line + "\n";
+  if (told.defaults > 0) text += fmt::format("setting  {} more are defaults: --all\n", told.defaults);
+  return text;
+}
+
+using Json = nlohmann::ordered_json;
+using Halves = std::pair<std::string, std::string>;
+
+// What stands before and behind `between`; all of it before, where that is missing.
+Halves halves(std::string_view text, std::string_view between) {
+  const std::size_t at = text.find(between);
+  if (at == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, at)), std::string(text.substr(at + between.size()))};
+}
+
+// "target   gfx950 (MI355X)" → "target", "gfx950 (MI355X)": the library's labels are eight letters wide.
+Halves label_and_text(std::string_view line) {
+  constexpr std::size_t width = 9;
+  std::string_view label = line.substr(0, width);
+  label = label.substr(0, label.find_last_not_of(' ') + 1);
+  return {std::string(label), std::string(line.substr(std::min(width, line.size())))};
+}
+
+// "gfx950 (MI355X)" → "gfx950", "MI355X"; "a=(b) (default)" → "a=(b)", "default".
+Halves text_and_bracket(std::string_view text) {
+  const std::size_t at = text.rfind(" (");
+  if (at == std::string_view::npos || !text.ends_with(')')) return {std::string(text), {}};
+  return {std::string(text.substr(0, at)), std::string(text.substr(at + 2, text.size() - at - 3))};
+}
+
+// A kernel is a line that its key stands behind. Which other lines there are is up to the family: they are notes.
+std::string as_json(const Told& told) {
+  Json all;
+  Json kernels = Json::array();
+  Json notes = Json::array();
+  Json refused = Json::array();
+  Json settings = Json::array();
+  Json warnings = Json::array();
+  std::size_t remote = 0;
+  for (std::size_t i = 0; i < told.lines.size(); ++i) {
+    const auto [label, text] = label_and_text(told.lines[i]);
+    const bool is_kernel = i + 1 < told.lines.size() && label_and_text(told.lines[i + 1]).first == "key";
+    if (is_kernel) {
+      const auto [key, where] = halves(label_and_text(told.lines[++i]).second, "  ");
+      kernels.push_back({{"label", label}, {"spec", text}, {"key", key}, {"cache", where}});
+    } else if (label == "problem" || label == "route") {
+      all[label] = text;
+    } else if (label == "target") {
+      const auto [target, product] = text_and_bracket(text);
+      all["target"] = target;
+      all["product"] = product;
+    } else if (label == "key text" || label == "cost") {
+      kernels.back()[label == "cost" ? "cost" : "key_text"] = text;
+    } else if (label == "remote" && remote < kernels.size()) {
+      kernels[remote++]["remote"] = text;
+    } else if (label == "refused") {
+      const auto [kernel, reason] = halves(text, ": ");
+      refused.push_back({{"kernel", kernel}, {"reason", reason}});
+    } else if (label == "setting") {
+      const auto [setting, origin] = text_and_bracket(text);
+      const auto [name, value] = halves(setting, "=");
+      settings.push_back({{"name", name}, {"value", value}, {"origin", origin}});
+    } else if (label == "warning") {
+      warnings.push_back(text);
+    } else {
+      notes.push_back({{"label", label}, {"text", text}});
+    }
+  }
+  all["notes"] = notes;
+  all["kernels"] = kernels;
+  all["refused"] = refused;
+  all["settings"] = settings;
+  all["settings_left_out"] = told.defaults;
+  all["warnings"] = warnings;
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 void print_ir(void* /*context*/, const wavejit_kernel_text* kernel) {
@@ -69,10 +154,11 @@ Result<ExitCode> explain(const Arguments& arguments) {
   const wavejit_engine_options options = arguments.engine.options();
   const char* target = arguments.target.empty() ? nullptr : arguments.target.c_str();
   Result<void> done;
-  Printed printed{.all = arguments.all};
-  if (!arguments.ir && !arguments.isa)
-    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, print_line, &printed));
-  if (done && printed.defaults > 0) fmt::print("setting  {} more are defaults: --all\n", printed.defaults);
+  Told told{.all = arguments.all, .lines = {}};
+  if (!arguments.ir && !arguments.isa) {
+    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, take_line, &told));
+    if (done) fmt::print("{}", arguments.json ? as_json(told) : as_text(told));
+  }
   if (done && arguments.ir) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_IR);
   if (done && arguments.isa) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_ISA);
   if (!done) return failed(done.error().code, done.error().what + meant_family(arguments.descriptor));
@@ -88,12 +174,16 @@ std::string footer() {
       "the top: start, prologue, the loop of steady, drain. A loop may hold its rows twice, once for each buffer, and the stagger adds\n"
       "barriers. Behind each barrier a line counts what the code did since the one before, which tells rows apart. The compiler may\n"
       "move arithmetic across a barrier, so nobody can say of one such instruction which row it belongs to.\n\n"
+      "--json prints the route as one object: problem, target, product, route; kernels (label, spec, key, cache, and of the first\n"
+      "key_text and cost); refused (kernel, reason); settings (name, value, origin), of which settings_left_out more are defaults;\n"
+      "warnings; and as notes (label, text) what the family adds, as splits.\n\n"
       "A descriptor is a family and words in any order. These are the usual ones; a wrong one is answered with all:\n";
   for (const Family* family : all_families()) text += fmt::format("  {}\n", family->grammar());
   const ExampleTargets targets = example_targets();
   return text + fmt::format(
                     "\nExamples\n"
                     "  wavejit explain \"{0}\" --target {1}\n"
+                    "  wavejit explain \"{0}\" --target {1} --json | jq -r .kernels[].spec\n"
                     "  wavejit explain \"{0}\" --target {2} --isa | less\n"
                     "  wavejit explain \"{0}\" --target {2} --pipeline generic --ir > kernel.ll",
                     all_families().front()->example(), targets.first, targets.last);
@@ -112,10 +202,12 @@ void add_explain(CLI::App& program, Chosen& chosen) {
       ->add_option("--target", arguments->target,
                    joined(targets_that_run(), ", ") + " (default: the target of the device)")
       ->type_name("TARGET");
-  command->add_flag("--ir", arguments->ir, "print the LLVM IR that the template emits, instead of the route");
-  command->add_flag("--isa", arguments->isa,
-                    "print the schedule and the machine code, with barriers, waits and loops marked");
+  CLI::Option* ir =
+      command->add_flag("--ir", arguments->ir, "print the LLVM IR that the template emits, instead of the route");
+  CLI::Option* isa = command->add_flag(
+      "--isa", arguments->isa, "print the schedule and the machine code, with barriers, waits and loops marked");
   command->add_flag("--all", arguments->all, "print every setting, also those that are as they are by default");
+  command->add_flag("--json", arguments->json, "print the route as JSON, for programs")->excludes(ir)->excludes(isa);
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);
   arguments->engine.add_cache_remote(*command);
