@@ -28,8 +28,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
   return limit(command.add_option(name, value, help), shown,
                [words = std::move(words)](const std::string& given) -> std::string {
                  if (std::ranges::find(words, given) != words.end()) return {};
-                 return fmt::format("'{}' is not accepted{}; {} are", given, vocabulary::did_you_mean(given, words),
-                                    fmt::join(words, ", "));
+                 return fmt::format("'{}' is not accepted{}", given, vocabulary::meant_or_list(given, words, {}));
                });
 }
 

@@ -55,8 +55,9 @@ Result<Preset> find_preset(const std::string& name) {
   if (found != presets->end()) return *found;
   std::vector<std::string> names;
   for (const Preset& preset : *presets) names.push_back(preset.name);
-  return failed(ExitCode::usage, fmt::format("--preset {}: it is not known{}; {} are", name,
-                                             vocabulary::did_you_mean(name, names), fmt::join(names, ", ")));
+  return failed(ExitCode::usage,
+                fmt::format("--preset {}: it is not known{}", name,
+                            vocabulary::meant_or_list(name, names, "`wavejit prebuild --list-presets`")));
 }
 
 }  // namespace wavejit::tools

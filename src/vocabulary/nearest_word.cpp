@@ -11,6 +11,8 @@ namespace {
 // Far more letters than any word has: longer text is not compared.
 constexpr std::size_t longest_word = 64;
 constexpr std::size_t shortest_beginning = 3;
+// A list that a message has room for: two lines of a terminal.
+constexpr std::size_t longest_list = 160;
 
 }  // namespace
 
@@ -55,6 +57,14 @@ std::string did_you_mean(std::string_view given, std::span<const std::string_vie
 
 std::string did_you_mean(std::string_view given, std::span<const std::string> words) {
   return did_you_mean(given, std::vector<std::string_view>(words.begin(), words.end()));
+}
+
+std::string meant_or_list(std::string_view given, std::span<const std::string> words, std::string_view place) {
+  const std::string meant = did_you_mean(given, words);
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  if (meant.empty() && list.size() <= longest_list) return "; " + list + (words.size() == 1 ? " is" : " are");
+  return meant + (place.empty() ? "" : "; " + std::string(place) + " lists all");
 }
 
 }  // namespace wavejit::vocabulary

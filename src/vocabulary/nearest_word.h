@@ -20,4 +20,10 @@ namespace wavejit::vocabulary {
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string_view> words);
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string> words);
 
+// What stands behind "'causl' is not known": "; all, causal are", or where a word is near or the list would fill more
+// than two lines, " (did you mean 'causal'?); `wavejit variants` lists all". `place` is "`wavejit variants`"; empty: the
+// caller says where.
+[[gnu::cold]] std::string meant_or_list(std::string_view given, std::span<const std::string> words,
+                                        std::string_view place);
+
 }  // namespace wavejit::vocabulary

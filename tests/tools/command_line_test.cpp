@@ -119,34 +119,37 @@ INSTANTIATE_TEST_SUITE_P(
               "choose, supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
-        Wrong{{"explian"}, "(did you mean 'explain'?)", "run, explain, prebuild"},
-        Wrong{{"supported", "--tarrget", "gfx950"}, "(did you mean '--target'?)", "--models"},
-        Wrong{{"sweep", "--devcie", "sim:gfx950"}, "(did you mean '--device'?)", "--list"},
-        Wrong{{"cache", "lsit"}, "(did you mean 'list'?)", "verify"},
-        Wrong{
-            {"cache", "list", "--sort", "sise"}, "--sort: 'sise' is not accepted (did you mean 'size'?)", "age, size"},
+        Wrong{{"explian"}, "here (did you mean 'explain'?); `wavejit --help`", "tells more"},
+        Wrong{{"supported", "--tarrget", "gfx950"},
+              "here (did you mean '--target'?); `wavejit supported --help`",
+              "tells more"},
+        Wrong{{"sweep", "--devcie", "sim:gfx950"}, "(did you mean '--device'?); `wavejit sweep --help`", "tells more"},
+        Wrong{{"cache", "lsit"}, "(did you mean 'list'?); `wavejit cache --help`", "tells more"},
+        Wrong{{"cache", "list", "--sort", "sise"},
+              "--sort: 'sise' is not accepted (did you mean 'size'?)",
+              "cache list --help"},
         Wrong{{"cache", "gc", "--cache-limit", "100KiB"},
               "--cache-limit \"100KiB\" is too small; accepted: none",
               "1MiB at least"},
         Wrong{{"prebuild", "--target", "gfx950", "--preset", "lama-3-8b"},
-              "it is not known (did you mean 'llama-3-8b'?)",
-              "qwen3-8b"},
+              "it is not known (did you mean 'llama-3-8b'?); ",
+              "`wavejit prebuild --list-presets` lists all"},
         Wrong{{"prebuild", "--target", "gfx1151", "attention_forward bf16 b1 q1 k1 h1 d64"},
               "\"gfx1151\" (Radeon 8060S) has no kernels: it is RDNA 3.5",
               "gfx942, gfx950"},
-        Wrong{{"choose", "--mask", "casual"}, "'casual' is not accepted (did you mean 'causal'?)", "all, causal"},
+        Wrong{{"choose", "--mask", "casual"}, "'casual' is not accepted (did you mean 'causal'?)", "choose --help"},
         Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 softcp=30", "--target", "gfx950"},
-              "is not known (did you mean 'softcap='?)",
-              "softcap=<x>"},
+              "is not known (did you mean 'softcap='?); accepted: ",
+              "what `wavejit explain \"attention_forward help\"` lists"},
         Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 causl", "--target", "gfx950"},
-              "is not known (did you mean 'causal'?)",
-              "accepted: fp16, bf16"},
+              "is not known (did you mean 'causal'?); accepted: ",
+              "what `wavejit explain \"attention_forward help\"` lists"},
         Wrong{{"compare", "attention_forward bf16 b1 q1 k1 h1 d64", "--device", "sim:gfx950", "--set-b", "stagr=off"},
               "--set-b stagr=off: 'stagr' is not accepted (did you mean 'stagger'?)",
-              "setprio"},
+              "`wavejit profile --help` lists all"},
         Wrong{{"run", "attention", "--q", "q.npy"},
               "family: family 'attention' is not accepted (did you mean 'attention_merge'?)",
-              "softmax_lse"},
+              "wavejit run --help"},
         Wrong{{"explain", "attention_foward bf16 b1 q1 k1 h1 d64", "--target", "gfx950"},
               "'attention_foward'",
               "(did you mean 'attention_forward'?)"},
@@ -196,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
               "gfx942, gfx950, gfx1201, gfx1200, or a board of one"},
         Wrong{{"sim", "--write-topology", "folder", "--", "true"}, "--write-topology", "program"},
         Wrong{{"sim", "--write-topology", "folder", "--target", "gfx9"}, "--target: 'gfx9'", "gfx942, gfx950, gfx1201"},
-        Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64 wide", "--target", "gfx950"}, "'wide'", "causal"},
+        Wrong{{"explain", "attention_forward fp16 b1 q64 k64 h1 d64 wide", "--target", "gfx950"}, "'wide'", "help"},
         Wrong{{"explain", "conv2d", "--target", "gfx950"}, "conv2d", "attention_forward"},
         Wrong{{"explain", "attention_forward", "fp16", "b1", "q64", "--target", "gfx950"},
               "quote it",
@@ -210,6 +213,27 @@ INSTANTIATE_TEST_SUITE_P(
               "--kv-splits \"x\"",
               "auto"},
         Wrong{{"prebuild", "--target", "gfx950", "attention_forward fp16 wide"}, "'wide'", "accepted"}));
+
+// A word that somebody misspelt stands in a line that can be read; who wants all words asks for them.
+TEST(CommandLineTest, AMisspeltWordIsNotFollowedByALongList) {
+  const ScratchDirectory scratch;
+  for (const Words& words : {Words{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 causl", "--target", "gfx950"},
+                             Words{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 wide", "--target", "gfx950"},
+                             Words{"sweep", "--devcie", "sim:gfx950"}, Words{"sweep", "--frobnicate"},
+                             Words{"profile", "softmax_lse fp32 b1 h1 q1 k1", "--set", "stagr=off"},
+                             Words{"prebuild", "--target", "gfx950", "--preset", "lama-3-8b"}}) {
+    const Outcome outcome = run_program(scratch, words);
+    expect_one_line_error(outcome, 2);
+    EXPECT_LT(outcome.err.size(), 200U) << outcome.err;
+  }
+  const Outcome all = run_program(scratch, {"explain", "attention_forward help"});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, StartsWith("fp16\nbf16\nb<n>\n"));
+  EXPECT_THAT(all.out, HasSubstr("\ncausal[=<prefix>]\nwindow=<left>,<right>\n"));
+  EXPECT_THAT(all.out, HasSubstr("\ncache=e4m3|e5m2|"));
+  for (const std::string family : {"softmax_lse", "attention_latent", "attention_merge"})
+    EXPECT_THAT(run_program(scratch, {"explain", family + " help"}).out, HasSubstr("\nseed=<n>\n")) << family;
+}
 
 // Nobody without a GPU is told of a variable where an option stands ready.
 TEST(CommandLineTest, ADeviceThatIsMissingNamesTheOption) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 namespace wavejit::vocabulary {
 namespace {
@@ -33,6 +35,16 @@ TEST(NearestWordTest, IsAskedFor) {
   EXPECT_EQ(did_you_mean("explian", std::array<std::string_view, 2>{"run", "explain"}), " (did you mean 'explain'?)");
   EXPECT_EQ(did_you_mean("explian", std::array<std::string, 2>{"run", "explain"}), " (did you mean 'explain'?)");
   EXPECT_EQ(did_you_mean("frobnicate", std::array<std::string_view, 2>{"run", "explain"}), "");
+}
+
+TEST(NearestWordTest, StandsInPlaceOfTheList) {
+  const std::vector<std::string> few = {"run", "explain"};
+  EXPECT_EQ(meant_or_list("explian", few, "`x`"), " (did you mean 'explain'?); `x` lists all");
+  EXPECT_EQ(meant_or_list("frobnicate", few, "`x`"), "; run, explain are");
+  EXPECT_EQ(meant_or_list("frobnicate", std::vector<std::string>{"run"}, "`x`"), "; run is");
+  const std::vector<std::string> many(100, "explain");
+  EXPECT_EQ(meant_or_list("frobnicate", many, "`x`"), "; `x` lists all");
+  EXPECT_EQ(meant_or_list("frobnicate", many, {}), "");
 }
 
 }  // namespace

@@ -36,8 +36,7 @@ const Variants* variants_of_all() {
 std::string problem_of(const Question& question, const std::string& answer) {
   if (question.problem) return question.problem(answer);
   if (question.accepted.empty() || std::ranges::contains(question.accepted, answer)) return {};
-  return fmt::format("'{}' is not accepted{}; {} are", answer, vocabulary::did_you_mean(answer, question.accepted),
-                     fmt::join(question.accepted, ", "));
+  return fmt::format("'{}' is not accepted{}", answer, vocabulary::meant_or_list(answer, question.accepted, {}));
 }
 
 // Asks until the answer is right; an empty line takes the usual one, and so does the end of the input.

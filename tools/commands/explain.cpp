@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -150,7 +151,31 @@ Result<void> print_kernels(const Arguments& arguments, const wavejit_engine_opti
                                       static_cast<void*>(&family)));
 }
 
+// "attention_forward help": all words of its descriptors, one a line. The library tells them as a refusal.
+std::optional<std::string> words_of_family(const std::string& descriptor) {
+  const Family* family = family_of(descriptor);
+  if (family == nullptr || descriptor != std::string(family->name()) + " help") return std::nullopt;
+  const auto refused = parse_problem(descriptor);
+  if (refused) return std::nullopt;
+  constexpr std::string_view before = "; accepted: ";
+  const std::size_t begin = refused.error().what.find(before);
+  if (begin == std::string::npos) return std::nullopt;
+  std::string_view list = refused.error().what;
+  list.remove_prefix(begin + before.size());
+  std::string lines;
+  while (!list.empty()) {
+    const auto [word, rest] = halves(list, ", ");
+    lines += word + "\n";
+    list.remove_prefix(std::min(list.size(), word.size() + 2));
+  }
+  return lines;
+}
+
 Result<ExitCode> explain(const Arguments& arguments) {
+  if (const auto words = words_of_family(arguments.descriptor)) {
+    fmt::print("{}", *words);
+    return ExitCode::ok;
+  }
   const wavejit_engine_options options = arguments.engine.options();
   const char* target = arguments.target.empty() ? nullptr : arguments.target.c_str();
   Result<void> done;
@@ -177,16 +202,17 @@ std::string footer() {
       "--json prints the route as one object: problem, target, product, route; kernels (label, spec, key, cache, and of the first\n"
       "key_text and cost); refused (kernel, reason); settings (name, value, origin), of which settings_left_out more are defaults;\n"
       "warnings; and as notes (label, text) what the family adds, as splits.\n\n"
-      "A descriptor is a family and words in any order. These are the usual ones; a wrong one is answered with all:\n";
+      "A descriptor is a family and words in any order. These are the usual ones; \"<family> help\" lists all:\n";
   for (const Family* family : all_families()) text += fmt::format("  {}\n", family->grammar());
   const ExampleTargets targets = example_targets();
   return text + fmt::format(
                     "\nExamples\n"
                     "  wavejit explain \"{0}\" --target {1}\n"
+                    "  wavejit explain \"{3} help\"\n"
                     "  wavejit explain \"{0}\" --target {1} --json | jq -r .kernels[].spec\n"
                     "  wavejit explain \"{0}\" --target {2} --isa | less\n"
                     "  wavejit explain \"{0}\" --target {2} --pipeline generic --ir > kernel.ll",
-                    all_families().front()->example(), targets.first, targets.last);
+                    all_families().front()->example(), targets.first, targets.last, all_families().front()->name());
 }
 
 }  // namespace

@@ -67,10 +67,9 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
   const bool lacks_subcommand = named.command->get_require_subcommand_min() > 0;
   if (!lacks_subcommand && dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr) return problem.what();
   const std::vector<std::string> words = accepted_words(*named.command);
-  const std::string accepted = fmt::format("{}", fmt::join(words, ", "));
-  if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", accepted);
-  return fmt::format("'{}' is not accepted here{}; {} are", remaining.front(),
-                     vocabulary::did_you_mean(remaining.front(), words), accepted);
+  if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", fmt::join(words, ", "));
+  return fmt::format("'{}' is not accepted here{}", remaining.front(),
+                     vocabulary::meant_or_list(remaining.front(), words, {}));
 }
 
 // The words of a descriptor that stand apart, since the shell was not told that they are one: "attention_forward bf16

@@ -152,8 +152,7 @@ std::vector<std::string> runnable_families() {
 std::string problem_of_family(const std::string& given) {
   const std::vector<std::string> names = runnable_families();
   if (std::ranges::find(names, given) != names.end()) return {};
-  return fmt::format("family '{}' is not accepted{}; {} {}", given, vocabulary::did_you_mean(given, names),
-                     fmt::join(names, ", "), names.size() == 1 ? "is" : "are");
+  return fmt::format("family '{}' is not accepted{}", given, vocabulary::meant_or_list(given, names, {}));
 }
 
 // Ends before its engine, also after a failure.

@@ -55,8 +55,8 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
       for (const std::string_view each : CodeObjectCall::setting_names()) names.emplace_back(each);
       for (const std::string_view each : EngineOptions::settable_names())
         if (!subject.code) names.emplace_back(each);
-      return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}; {} are", field, setting, name,
-                                                 vocabulary::did_you_mean(name, names), settings_help()));
+      return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}", field, setting, name,
+                                                 vocabulary::meant_or_list(name, names, "`wavejit profile --help`")));
     }
     if (of_engine) subject.asked.push_back(name);
     subject.settings += (subject.settings.empty() ? "" : " ") + setting;

@@ -226,8 +226,8 @@ Result<std::string> variants_text(const Variants& variants, const std::string& n
     std::vector<std::string> names;
     names.reserve(all.size());
     for (const Variant& each : all) names.push_back(each.name);
-    return failed(ExitCode::usage, fmt::format("variant '{}' is not known{}; {} are accepted", name,
-                                               vocabulary::did_you_mean(name, names), fmt::join(names, ", ")));
+    return failed(ExitCode::usage, fmt::format("variant '{}' is not known{}", name,
+                                               vocabulary::meant_or_list(name, names, "`wavejit variants`")));
   }
   std::string text;
   for (const Variant& variant : all) text += (text.empty() ? "" : "\n") + text_of(variants, variant, targets);

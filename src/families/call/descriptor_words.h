@@ -151,7 +151,7 @@ Result<Described> read_words(std::string_view line, std::string_view family, con
       taken = words[row].take(described, word);
       if (taken) break;
     }
-    if (!taken) return wrong(word, "is not known; accepted: " + accepted_words(words));
+    if (!taken) return unknown_word(word, family, accepted_words(words));
     if (!*taken) return std::unexpected(std::move(taken->error()));
     if (seen[row]) return wrong(word, "says again what an earlier word said; accepted: each once");
     seen[row] = true;

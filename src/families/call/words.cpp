@@ -39,6 +39,20 @@ std::unexpected<Failure> wrong(const Word& word, std::string_view why) {
   return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " " + std::string(why));
 }
 
+std::unexpected<Failure> unknown_word(const Word& word, std::string_view family, const std::string& accepted) {
+  constexpr std::string_view help = "help";
+  // Two lines of a terminal.
+  constexpr std::size_t longest_list = 160;
+  const std::string of(family);
+  if (word.text == help)
+    return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " asks for the words of " + of + "; accepted: " + accepted);
+  const std::string meant = did_you_mean(word.text, accepted);
+  const bool is_told = meant.empty() && accepted.size() <= longest_list;
+  return fail(WAVEJIT_INVALID_ARGUMENT,
+              place(word) + " is not known" + meant + "; accepted: " +
+                  (is_told ? accepted : "what `wavejit explain \"" + of + " " + std::string(help) + "\"` lists"));
+}
+
 std::unexpected<Failure> not_yet(const Word& word, std::string_view accepted) {
   return fail(WAVEJIT_UNSUPPORTED, place(word) + " is not done by this version; accepted: " + std::string(accepted));
 }

@@ -27,6 +27,9 @@ std::vector<Word> words_of(std::string_view text);
 // "descriptor: word 3 'q0' (column 21)"
 std::string place(const Word& word);
 std::unexpected<Failure> wrong(const Word& word, std::string_view why);
+// A word that no row takes. `accepted`: all words of the family. A long list would hide the word that was meant, so it
+// is told to who asks for it, by the word "help" in the place of any other.
+std::unexpected<Failure> unknown_word(const Word& word, std::string_view family, const std::string& accepted);
 std::unexpected<Failure> not_yet(const Word& word, std::string_view accepted);
 
 // Decimal without sign or leading zeros.

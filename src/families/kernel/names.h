@@ -28,12 +28,12 @@ std::optional<Enum> value_in(const Names<Enum, count>& names, std::string_view t
   return std::nullopt;
 }
 
-// "bf16, fp16"; each behind `before`: "layout=bshd, layout=bhsd".
+// "bf16, fp16"; each behind `before`: "layout=bshd, layout=bhsd"; in one word: "e4m3|e5m2".
 template <typename Enum, std::size_t count>
-std::string all_of(const Names<Enum, count>& names, std::string_view before = {}) {
+std::string all_of(const Names<Enum, count>& names, std::string_view before = {}, std::string_view between = ", ") {
   std::string list;
   for (const auto& [value, name] : names) {
-    if (!list.empty()) list += ", ";
+    if (!list.empty()) list += between;
     list += before;
     list += name;
   }

@@ -30,7 +30,7 @@ DescriptorWord<Described> operand_type_word(Field field) {
 template <typename Described, typename Field>
 DescriptorWord<Described> cache_word(Field field) {
   return families::value_word<Described>(
-      "cache", families::all_of(cache_types, {}),
+      "cache", families::all_of(cache_types, {}, "|"),
       [field](Described& described, const families::Word& word, std::string_view value) -> families::Result<void> {
         const auto type = families::value_in(cache_types, value);
         if (!type) return wrong(word, "is no type of K and V; accepted: " + families::all_of(cache_types, "cache="));
