@@ -19,6 +19,7 @@
 //   tuning    parameters, candidates, defaults    tune  (may be null)
 //   invariance  batches in which one thing changes  invariance (may be null)
 //   schedule  a kernel's schedule as text         explain --isa (may be empty)
+//   step_names  which row of it code is           profile (may be none)
 //
 // A family whose call has some inputs and one output writes only an ArrayProblem (array_problem.h), which is a Problem
 // and a Case already. `explain`, `prebuild`, `supported` and `cache` ask the library alone.
@@ -27,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -192,6 +194,14 @@ class ArrayCall {
 // What `prebuild --kv` makes of keys and values.
 enum class EightBits : std::uint8_t { floats, integers };
 
+// What stands in a kernel's code up to a barrier, counted.
+struct CodeStretch {
+  unsigned matrix = 0;
+  unsigned matrix_from_zero = 0;  // of them: a product begins
+  unsigned transcendental = 0;
+  unsigned lds_reads = 0;
+};
+
 class Family {
  public:
   Family() = default;
@@ -209,6 +219,13 @@ class Family {
 
   // `explain --isa`: what a kernel of this spec does when, for people, in whole lines; empty: nothing to tell.
   virtual std::string schedule(const std::string& /*kernel_spec*/) const { return {}; }
+
+  // `profile`: a name for each stretch of `kernel`, a launch's symbol, in the order of addresses: "scores: QK, softmax". An
+  // empty one where the schedule does not tell it; none where it tells nothing.
+  virtual std::vector<std::string> step_names(const std::string& /*kernel_spec*/, std::string_view /*kernel*/,
+                                              std::span<const CodeStretch> /*stretches*/) const {
+    return {};
+  }
 
   // `prebuild --kv fp8`, `int8`: a descriptor with its keys and values in 8 bits, the target's e4m3 or integers; as it
   // is where there is no such thing.

@@ -140,8 +140,30 @@ TEST_F(ProfileCommandTest, TellsWhereTimeGoes) {
   EXPECT_GT(told.at("model_error").at("too_high_percent").get<double>(), 0);
 
   const Outcome text = run({"profile", large, "--device", "sim:gfx942"});
+  const double microseconds = launch.at("cycles").get<double>() / 2100;  // the data sheet's 2.1 GHz
+  EXPECT_THAT(text.out, AllOf(HasSubstr(std::format(": {:.1f} µs at 2100 MHz; ", microseconds)),
+                              HasSubstr("\nof peak  matrix "), HasSubstr(", memory ")));
   EXPECT_THAT(text.out, AllOf(HasSubstr("18 of 512 workgroups; the results of the others were not computed"),
                               HasSubstr("predicted, not measured"), HasSubstr("vector port"), HasSubstr("clusters")));
+}
+
+// Steps of the schedule, where the code has one: the loop has each product, and reads before it.
+TEST_F(ProfileCommandTest, NamesTheStepsOfTheSchedule) {
+  const auto has_steps = [&](const std::string& more, const char* device, const std::vector<std::string>& steps) {
+    const Outcome text =
+        run({"profile", "attention_forward bf16 b1 q2048 k2048 h16/4 d128" + more, "--device", device});
+    for (const std::string& step : steps) EXPECT_THAT(text.out, HasSubstr("  " + step + " ")) << device << more;
+    return text.out;
+  };
+  has_steps("", "sim:gfx950", {"prologue", "keys", "scores: QK, softmax", "values", "output: PV, softmax"});
+  has_steps("", "sim:gfx942", {"scores: QK, softmax", "output: PV, softmax"});
+  has_steps(" queries=e4m3", "sim:gfx950", {"tiles", "products: QK, PV, softmax"});
+  const Outcome generic = run(
+      {"profile", "attention_forward bf16 b1 q128 k2048 h2 d64", "--device", "sim:gfx950", "--pipeline", "generic"});
+  EXPECT_THAT(generic.out, Not(HasSubstr("QK"))) << "it has no schedule";
+  const Outcome help = run({"profile", "--help"});
+  for (const char* wait : {"own interval: ", "full queue: ", "other wave: ", "pause: "})
+    EXPECT_THAT(help.out, HasSubstr(wait));
 }
 
 // Rows are read by rows and by columns, of one image or of two.

@@ -154,7 +154,7 @@ TEST_F(SubjectTest, ACodeObjectsLaunchIsRead) {
 
 TEST_F(SubjectTest, SettingsThatCannotBeRightAreRefused) {
   refused("stagger", "NAME=VALUE is accepted");
-  refused("staggered=off", "'staggered' is not accepted; device, lowering, o-store, pipeline, stagger");
+  refused("staggered=off", "'staggered' is not accepted; kernel, grid, workgroup, lds, arguments, device are");
   refused("stagger=off", "'stagger' is not accepted; ");  // whatever compiler made it, it is made
   refused("grid=", "one to three sizes");
   refused("grid=1,2,3,4", "one to three sizes");

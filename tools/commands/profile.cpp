@@ -11,6 +11,7 @@
 #include "tools/engine_options.h"
 #include "tools/families.h"
 #include "tools/output_file.h"
+#include "tools/profile/launch_text.h"
 #include "tools/profile/page.h"
 #include "tools/profile/prediction.h"
 #include "tools/targets.h"
@@ -94,11 +95,15 @@ void add_profile(CLI::App& program, Chosen& chosen) {
   command->footer(fmt::format(
       "Figures are predicted, not measured: docs/timing-model.md says how far to trust them. Only the workgroups that the clock\n"
       "looks at run, so long problems take seconds, and there are no results.\n\n"
+      "µs are at the clock that the board's data sheet states. \"of peak\" compares the timed compute units with what their matrix\n"
+      "pipes can do and with their share of each level of memory. Clusters are runs of instructions between jumps and barriers, with\n"
+      "the step of the kernel's schedule (wavejit explain --isa) where it is known: QK and PV are the two products.\n\n"
+      "{3}\n\n"
       "Examples\n"
       "  wavejit profile \"{0}\" --device sim:{2} --html profile.html\n"
       "  wavejit profile kernel.co --set grid=256 --set workgroup=256 --set arguments=buffer:1MiB,buffer:1MiB,"
       "i32:262144 --device sim:{1}",
-      all_families().front()->example(), example_targets().first, example_targets().last));
+      all_families().front()->example(), example_targets().first, example_targets().last, waits_help()));
   command->callback([&chosen, arguments] { chosen = [arguments] { return profile(*arguments); }; });
 }
 

@@ -62,19 +62,47 @@ std::string longest_text(const Json& launch, std::size_t most) {
   return text;
 }
 
+// "64.1 µs at 2400 MHz".
+std::string time_text(const Json& launch) {
+  const auto khz = launch.at("clock_khz").get<double>();
+  return fmt::format("{:.1f} µs at {:.0f} MHz", launch.at("cycles").get<double>() * 1000 / khz, khz / 1000);
+}
+
+// What the timed compute units did and read, as parts of what they can: the roofline of the page.
+std::string peaks_text(const Json& launch) {
+  const Json& roof = launch.at("roofline");
+  const auto cycles = std::max(roof.at("cycles").get<double>(), 1.0);
+  const auto part = [&](const Json& done, const Json& a_cycle) {
+    const auto most = a_cycle.get<double>();
+    return most <= 0 ? 0 : 100 * done.get<double>() / cycles / most;
+  };
+  std::string text;
+  if (roof.contains("pipe"))
+    text = fmt::format("matrix {:.1f} %", part(roof.at("operations"), roof.at("pipe").at("operations_a_cycle")));
+  for (const Json& level : roof.at("levels"))
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", level.at("name").get<std::string>(),
+                        part(level.at("bytes"), level.at("bytes_a_cycle")));
+  return text;
+}
+
 // Runs of instructions between jumps and barriers, by what they cost.
-std::string clusters_text(const Json& launch) {
+std::string clusters_text(const Json& launch, std::span<const std::string> steps) {
   const auto wave_cycles = launch.at("waves").at("cycles").get<double>();
   const auto simd_cycles =
       launch.at("compute_unit").at("cycles").get<double>() * launch.at("compute_unit").at("simds").get<double>();
   std::string text;
+  std::size_t widest = 0;
+  for (const std::string& step : steps) widest = std::max(widest, step.size());
+  std::size_t number = 0;
   for (const Json& cluster : launch.at("clusters")) {
+    const std::string step = steps.empty() ? "" : fmt::format("  {:<{}}", steps[number], widest);
+    ++number;
     const double waited = total_of(cluster.at("waited")) / wave_cycles;
     const double matrix = cluster.at("matrix_cycles").get<double>() / simd_cycles;
     if (waited < 0.01 && matrix < 0.01) continue;
-    text += fmt::format("{:<8} {:#06x} to {:#06x}  matrix {:4.1f} %  waits {:4.1f} % of wave time: {}\n",
+    text += fmt::format("{:<8} {:#06x} to {:#06x}{}  matrix {:4.1f} %  waits {:4.1f} % of wave time: {}\n",
                         text.empty() ? "clusters" : "", cluster.at("first").get<unsigned>(),
-                        cluster.at("last").get<unsigned>(), 100 * matrix, 100 * waited,
+                        cluster.at("last").get<unsigned>(), step, 100 * matrix, 100 * waited,
                         shares(cluster.at("waited"), total_of(cluster.at("waited"))));
   }
   return text;
@@ -82,7 +110,39 @@ std::string clusters_text(const Json& launch) {
 
 }  // namespace
 
-std::string launch_text(const Json& launch, Detail detail) {
+std::vector<std::string> step_names(const Json& launch, const Family* family, const std::string& kernel_spec) {
+  if (family == nullptr || !launch.contains("clusters")) return {};
+  std::vector<CodeStretch> stretches;
+  std::vector<std::size_t> stretch_of;
+  unsigned last = 0;
+  for (const Json& cluster : launch["clusters"]) {
+    const auto number = cluster.at("stretch").get<unsigned>();
+    if (stretches.empty() || number != last) stretches.emplace_back();
+    last = number;
+    stretch_of.push_back(stretches.size() - 1);
+    const Json& kinds = cluster.at("kinds");
+    CodeStretch& stretch = stretches.back();
+    stretch.matrix += kinds.value("matrix", 0U);
+    stretch.matrix_from_zero += cluster.at("matrix_from_zero").get<unsigned>();
+    stretch.transcendental += kinds.value("transcendental", 0U);
+    stretch.lds_reads += kinds.value("lds_read", 0U);
+  }
+  const std::vector<std::string> names =
+      family->step_names(kernel_spec, launch.at("kernel").get<std::string>(), stretches);
+  std::vector<std::string> steps;
+  if (!names.empty())
+    for (const std::size_t stretch : stretch_of) steps.push_back(names.at(stretch));
+  return steps;
+}
+
+std::string waits_help() {
+  return "Waits: own interval: the instruction that the wave issued last still occupies it. matrix result, operand: what it reads is\n"
+         "not there yet. matrix pipe, vector port: the unit works for another. other wave: one of higher priority or age went first.\n"
+         "vector memory, LDS, scalar memory: s_waitcnt waits for such results. full counter, full queue: no more requests may be under\n"
+         "way. barrier: other waves have not arrived. branch, fetch: the next instruction is on its way. pause: s_nop, s_sleep.";
+}
+
+std::string launch_text(const Json& launch, Detail detail, std::span<const std::string> steps) {
   std::string text;
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<8} {}\n", name, value); };
   if (launch.contains("refused")) {
@@ -90,9 +150,9 @@ std::string launch_text(const Json& launch, Detail detail) {
     return text;
   }
   line("cycles",
-       fmt::format("{} predicted for the launch on {}; matrix pipes busy {:.1f} %, {:.1f} % in the middle half "
+       fmt::format("{} predicted for the launch on {}: {}; matrix pipes busy {:.1f} %, {:.1f} % in the middle half "
                    "of a compute unit's time",
-                   launch["cycles"].get<std::uint64_t>(), launch["target"].get<std::string>(),
+                   launch["cycles"].get<std::uint64_t>(), launch["target"].get<std::string>(), time_text(launch),
                    100 * launch["matrix_busy"].get<double>(), 100 * launch["steady_matrix_busy"].get<double>()));
   if (launch.contains("doubt")) line("doubt", launch["doubt"].get<std::string>());
   const Json& occupancy = launch["occupancy"];
@@ -127,8 +187,9 @@ std::string launch_text(const Json& launch, Detail detail) {
                              code.at("sgprs").get<unsigned>(), launch.at("lds_bytes").get<unsigned>(),
                              code.at("private_bytes").get<unsigned>()));
   }
+  line("of peak", peaks_text(launch));
   text += longest_text(launch, detail == Detail::full ? many : few);
-  if (detail == Detail::full) text += clusters_text(launch);
+  if (detail == Detail::full) text += clusters_text(launch, steps);
   return text;
 }
 

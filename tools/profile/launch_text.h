@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tools/family.h"
 
 namespace wavejit::tools {
 
@@ -16,7 +19,14 @@ std::vector<nlohmann::json> launches_of(const std::string& lines);
 
 // How much a reader wants: `run` adds a few lines to what it tells anyway.
 enum class Detail : std::uint8_t { brief, full };
-std::string launch_text(const nlohmann::json& launch, Detail detail);
+// `steps`: a name for each of the launch's clusters; none where nobody knows them.
+std::string launch_text(const nlohmann::json& launch, Detail detail, std::span<const std::string> steps = {});
+
+// The launch's clusters as `family` names them by its schedule; none where it names none.
+std::vector<std::string> step_names(const nlohmann::json& launch, const Family* family, const std::string& kernel_spec);
+
+// How waits are called in these lines, for help texts.
+std::string waits_help();
 
 // A unit of a compute unit and the part of the time, 0 to 1, in which it was busy.
 std::vector<std::pair<std::string, double>> unit_occupancy(const nlohmann::json& launch);

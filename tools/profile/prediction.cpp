@@ -119,7 +119,8 @@ std::string prediction_text(const Prediction& prediction) {
   }
   for (const Json& launch : prediction.launches) {
     if (prediction.launches.size() > 1) line("launch", launch.at("kernel").get<std::string>());
-    text += launch_text(launch, Detail::full);
+    text +=
+        launch_text(launch, Detail::full, step_names(launch, family_of(prediction.subject), prediction.kernel_spec));
   }
   line("trust", model_error_text(prediction.target));
   return text;

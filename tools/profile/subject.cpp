@@ -54,7 +54,7 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
       std::vector<std::string> names;
       for (const std::string_view each : CodeObjectCall::setting_names()) names.emplace_back(each);
       for (const std::string_view each : EngineOptions::settable_names())
-        if (!subject.code) names.emplace_back(each);
+        if (!subject.code || each == "device") names.emplace_back(each);
       return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}", field, setting, name,
                                                  vocabulary::meant_or_list(name, names, "`wavejit profile --help`")));
     }

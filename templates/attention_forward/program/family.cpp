@@ -13,6 +13,7 @@
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/schedule_text.h"
 #include "templates/attention_forward/program/serving_lines.h"
+#include "templates/attention_forward/program/step_names.h"
 #include "templates/attention_forward/program/tuning.h"
 #include "templates/attention_forward/program/variants.h"
 #include "tools/invariance/joined.h"
@@ -38,6 +39,12 @@ class AttentionForward : public tools::Family {
   std::string schedule(const std::string& kernel_spec) const override {
     const auto spec = parse_spec(kernel_spec);
     return spec ? schedule_text(*spec) : std::string();
+  }
+
+  std::vector<std::string> step_names(const std::string& kernel_spec, std::string_view kernel,
+                                      std::span<const tools::CodeStretch> stretches) const override {
+    const auto spec = parse_spec(kernel_spec);
+    return spec ? program::step_names(*spec, kernel, stretches) : std::vector<std::string>();
   }
 
   std::string without_setting(const std::string& kernel_spec, std::string_view name) const override {

@@ -61,10 +61,21 @@ Json instructions_json(const std::vector<StepCount>& steps, const Program& progr
 
 Json clusters_json(const std::vector<StepCount>& steps, const Program& program) {
   Json json = Json::array();
+  unsigned barriers = 0;
   for (const Cluster& cluster : clusters_of(program)) {
+    // A barrier is the last of its cluster.
+    const unsigned stretch = barriers;
+    if (program.steps()[cluster.last].kind == Kind::barrier) ++barriers;
     StepCount total;
     std::uint64_t matrix = 0;
+    Json kinds = Json::object();
+    unsigned from_zero = 0;
     for (std::uint32_t i = cluster.first; i <= cluster.last; ++i) {
+      const Step& step = program.steps()[i];
+      Json& kind = kinds[std::string(to_text(step.kind))];
+      kind = kind.is_null() ? 1 : kind.get<unsigned>() + 1;
+      // A product begins: C is no register.
+      if (step.kind == Kind::matrix && step.accumulator.count == 0) ++from_zero;
       total.issued += steps[i].issued;
       add(total.waited, steps[i].waited);
       matrix += steps[i].issued * static_cast<std::uint64_t>(program.steps()[i].pipe_cycles);
@@ -74,6 +85,9 @@ Json clusters_json(const std::vector<StepCount>& steps, const Program& program) 
                     {"last", program.steps()[cluster.last].instruction->offset_in_function},
                     {"issued", total.issued},
                     {"matrix_cycles", matrix},
+                    {"stretch", stretch},
+                    {"kinds", kinds},
+                    {"matrix_from_zero", from_zero},
                     {"waited", by_cause(total.waited)}});
   }
   return json;
@@ -207,6 +221,7 @@ std::string grid_json(const KernelInfo& kernel, const GridShape& shape, const Gr
       {"occupancy",
        {{"workgroups", grid.occupancy.workgroups}, {"limited_by", grid.occupancy.limit}, {"resident", grid.resident}}},
       {"cycles", grid.cycles},
+      {"clock_khz", program.target().clock_khz},
       {"cold_cycles", grid.cold_cycles},
       {"write_back_cycles", grid.write_back_cycles},
       {"dependent_launch_cycles", program.timing().launch.dependent.cycles()},
