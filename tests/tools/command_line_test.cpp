@@ -349,6 +349,51 @@ TEST(CommandLineTest, ExplainShowsTheEmittedIr) {
       run_program(scratch, {"explain", "attention_forward fp16 b1 q64 k64 h1 d65", "--ir", "--target", "gfx942"}), 4);
 }
 
+// A wrong end without checks is followed by the word that there are some; a log of one that ended well is left alone.
+TEST(CommandLineTest, SimSaysThatChecksWereOff) {
+  const ScratchDirectory scratch;
+  const auto sim = [&](Words words, const std::map<std::string, std::string>& variables = {}) {
+    words.insert(words.begin(), {"sim", "--front", "hip", "--target", "gfx950"});
+    return run_program(scratch, words, variables);
+  };
+  constexpr const char* told = "checks were off: --check all finds races";
+  const Outcome wrong = sim({"--", "sh", "-c", "exit 5"});
+  EXPECT_EQ(wrong.code, 5);
+  expect_one_line_error(wrong, 5);
+  EXPECT_THAT(wrong.err, HasSubstr(told));
+  const Outcome killed = sim({"--", "sh", "-c", "kill -ABRT $$"});
+  EXPECT_EQ(killed.code, 128 + SIGABRT);
+  EXPECT_THAT(killed.err, HasSubstr(told));
+  EXPECT_EQ(sim({"--", "true"}).err, "");
+  EXPECT_EQ(sim({"--check", "all", "--", "false"}).err, "");
+  EXPECT_EQ(sim({"--", "false"}, {{"WAVEJIT_SIM_CHECK", "races"}}).err, "");
+  EXPECT_EQ(sim({"--cycles", "--", "false"}).err, "") << "launches are timed or checked";
+}
+
+TEST(CommandLineTest, SimSaysOnATerminalThatChecksWereOff) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ASSERT_EQ(::grantpt(terminal), 0);
+  ASSERT_EQ(::unlockpt(terminal), 0);
+  const int shown = ::open(::ptsname(terminal), O_RDWR | O_NOCTTY);
+  ASSERT_GE(shown, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(shown, 2);
+    const char* program = ::getenv("WAVEJIT_PROGRAM");
+    ::execl(program, program, "sim", "--front", "hip", "--", "true", nullptr);
+    ::_exit(99);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::array<char, 256> text{};
+  EXPECT_GT(::read(terminal, text.data(), text.size() - 1), 0);
+  EXPECT_THAT(text.data(), HasSubstr("checks were off"));
+  ::close(shown);
+  ::close(terminal);
+}
+
 // A full disk behind stdout is not success.
 TEST(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
   const ScratchDirectory scratch;

@@ -2,9 +2,11 @@
 // sim: a program under AMD's own runtime (HIP, ROCr), whose GPUs are simulated; or under this project's HIP front.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "tools/commands/commands.h"
+#include "tools/sim/child.h"
 #include "tools/sim/gpu_files.h"
 #include "tools/sim/reports.h"
 #include "tools/targets.h"
@@ -176,6 +179,32 @@ Result<void> use_clock_and_summary(const Arguments& arguments) {
   return {};
 }
 
+bool is_checked(const Arguments& arguments) {
+  const char* checks = std::getenv("WAVEJIT_SIM_CHECK");
+  return !arguments.check.empty() || (checks != nullptr && *checks != 0);
+}
+
+// Who sees a wrong end without checks may not know that there are some. A log that ends well is left as it is.
+void tell_of_checks(bool ended_well) {
+  if (ended_well && ::isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr,
+             "wavejit sim: checks were off: --check all finds races, missing waits, uninitialised reads and more\n");
+}
+
+// As the program ended: by its signal too, but without a second core file.
+Result<ExitCode> run_and_tell(const Arguments& arguments) {
+  const auto end = run_child(arguments.program);
+  if (!end) return std::unexpected(end.error());
+  tell_of_checks(end->shell_code() == 0);
+  if (end->signal != 0) {
+    const rlimit none{};
+    ::setrlimit(RLIMIT_CORE, &none);
+    std::signal(end->signal, SIG_DFL);
+    std::raise(end->signal);
+  }
+  return static_cast<ExitCode>(end->shell_code());
+}
+
 // In place of this program, unless somebody wants to know how it ended.
 Result<ExitCode> start(const Arguments& arguments) {
   if (!arguments.json.empty() || arguments.fail_on_findings) {
@@ -184,6 +213,7 @@ Result<ExitCode> start(const Arguments& arguments) {
                              .fail_on_findings = arguments.fail_on_findings,
                              .variable = "WAVEJIT_SIM_REPORT"});
   }
+  if (!arguments.cycles && !is_checked(arguments)) return run_and_tell(arguments);
   std::vector<char*> words = words_of(arguments.program);
   ::execvp(words[0], words.data());
   return failed(ExitCode::file, fmt::format("{} cannot be started: {}", arguments.program[0], std::strerror(errno)));
@@ -248,7 +278,8 @@ void add_sim(CLI::App& program, Chosen& chosen) {
       ->type_name("FOLDER");
   command->add_option(
       "--check", arguments->check,
-      "what is checked while kernels run: all, or a list of checks (default: no more than addresses; races go unsaid)");
+      "what is checked while kernels run: all, or a list of checks (default: no more than addresses; races go unsaid, "
+      "and a program that ends wrongly or on a terminal is followed by a line that says so)");
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");

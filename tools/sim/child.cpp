@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,19 +72,23 @@ int ChildEnd::shell_code() const {
 }
 
 Result<ChildEnd> run_child(const std::vector<std::string>& program) {
+  constexpr int cannot_start = 127;
   const std::vector<char*> words = words_of(program);
   // The child says why it could not become the program; becoming it closes the pipe.
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
     return failed(ExitCode::internal, fmt::format("a pipe: {}", std::strerror(errno)));
   const SignalsOfParent signals;
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
     signals.restore();
+    // Who kills this process means the program.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(cannot_start);
     ::execvp(words[0], words.data());
     const int why = errno;
     static_cast<void>(::write(pipe[1], &why, sizeof why));
-    constexpr int cannot_start = 127;
     ::_exit(cannot_start);
   }
   running_child = child;

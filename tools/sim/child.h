@@ -20,7 +20,7 @@ struct ChildEnd {
 };
 
 // Starts a program with this one's environment and waits for its end. What a terminal sends both of them is left to the
-// program; SIGTERM and SIGHUP are handed on. Fails when the program cannot be started.
+// program; SIGTERM and SIGHUP are handed on, and it does not outlive this one. Fails when the program cannot be started.
 Result<ChildEnd> run_child(const std::vector<std::string>& program);
 
 }  // namespace wavejit::tools
