@@ -332,7 +332,9 @@ void add_invariance(CLI::App& program, Chosen& chosen) {
   command->footer(fmt::format(
       "Mixed batches are drawn from the seed and run; then each sequence runs again with one thing changed. A pair is\n"
       "all that one sequence gets in both runs, compared bit by bit. Exit code 1: a pair differs;\n"
-      "5: a kernel did not compile. docs/invariance.md\n\n"
+      "5: a kernel did not compile. docs/invariance.md\n"
+      "No descriptor is taken: what a dimension changes is the shape itself (lengths, pages, splits, heads, types), so a batch\n"
+      "that had one shape would leave most of them nothing to change. --family, --dimension, --sequences and --longest choose.\n\n"
       "Examples\n"
       "  wavejit invariance --device sim:{}\n"
       "  wavejit invariance --device sim:{} --dimension splits --pairs 20000 --longest 70000 --csv pairs.csv",

@@ -67,6 +67,11 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
   const bool lacks_subcommand = named.command->get_require_subcommand_min() > 0;
   if (!lacks_subcommand && dynamic_cast<const CLI::ExtrasError*>(&problem) == nullptr) return problem.what();
   const std::vector<std::string> words = accepted_words(*named.command);
+  // Batches that a command draws have shapes of their own.
+  if (!remaining.empty() && named.command->get_option_no_throw("--family") != nullptr)
+    if (const Family* family = family_of(remaining.front()))
+      return fmt::format("'{}' is a descriptor, and {} draws its shapes; --family {} asks that family alone",
+                         remaining.front(), named.command->get_name(), family->name());
   if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", fmt::join(words, ", "));
   return fmt::format("'{}' is not accepted here{}", remaining.front(),
                      vocabulary::meant_or_list(remaining.front(), words, {}));
