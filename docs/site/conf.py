@@ -31,6 +31,8 @@ autodoc_typehints = "none"  # signatures are long enough without
 
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}
+html_static_path = ["static"]
+html_css_files = ["code.css"]
 html_copy_source = False
 html_show_sphinx = False
 

@@ -104,6 +104,22 @@ class Site(unittest.TestCase):
                 plain = text if "=" in word else "".join(_text(text))
                 self.assertIn(word, plain)
 
+    def test_code_is_no_wider_than_its_page(self):
+        for name in ("docs/command-line", "docs/profile", "reference/program"):
+            page = (HTML / f"{name}.html").read_text(encoding="utf-8")
+            measured = """<script>document.documentElement.setAttribute("data-wide",
+                [...document.querySelectorAll("pre")].filter(block => block.scrollWidth > block.clientWidth).length + " of "
+                + document.querySelectorAll("pre").length)</script></body>"""
+            copy = HTML / f"{name}_measured.html"
+            copy.write_text(page.replace("</body>", measured), encoding="utf-8")
+            try:
+                with tempfile.TemporaryDirectory() as scratch:
+                    drawn = subprocess.run([BROWSER, "--no-sandbox", "--disable-gpu", "--window-size=1280,900", f"--user-data-dir={scratch}", "--dump-dom", copy.as_uri()],
+                                           check=True, timeout=120, capture_output=True, text=True).stdout
+            finally:
+                copy.unlink()
+            self.assertRegex(drawn, 'data-wide="0 of [1-9]', name)
+
     def test_a_browser_draws_it(self):
         with tempfile.TemporaryDirectory() as scratch:
             for page in ("index", "docs/start/simulated-gpu-only", "reference/c"):
