@@ -184,7 +184,7 @@ bool is_checked(const Arguments& arguments) {
   return !arguments.check.empty() || (checks != nullptr && *checks != 0);
 }
 
-// Who sees a wrong end without checks may not know that there are some. A log that ends well is left as it is.
+// A user who sees a wrong end may not know that there are checks. A log that ends well is left as it is.
 void tell_of_checks(bool ended_well) {
   if (ended_well && ::isatty(STDERR_FILENO) == 0) return;
   fmt::print(stderr,

@@ -83,7 +83,7 @@ Result<ChildEnd> run_child(const std::vector<std::string>& program) {
   const pid_t child = ::fork();
   if (child == 0) {
     signals.restore();
-    // Who kills this process means the program.
+    // A kill of this process is meant for the program.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(cannot_start);
     ::execvp(words[0], words.data());
