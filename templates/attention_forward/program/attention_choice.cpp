@@ -55,6 +55,12 @@ bool has_eight_bits(const Answers& answers) {
   return has_byte_queries(answers) || (answers.contains("kv-dtype") && !said(answers, "kv-dtype", "as-queries"));
 }
 
+std::vector<std::string> scaled_tensors(const AttentionChoice& call) {
+  if (call.scales.empty()) return {};
+  if (call.queries == integers) return {"q", "k"};
+  return call.queries.empty() ? std::vector<std::string>{"k", "v"} : std::vector<std::string>{"q", "k", "v"};
+}
+
 AttentionChoice choice_of(const Answers& answers) {
   const std::string& heads = answers.at("heads");
   const std::string& dims = answers.at("head-dim");

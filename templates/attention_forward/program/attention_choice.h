@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "templates/attention_forward/program/block_list_choice.h"
 #include "tools/variants/variants.h"
@@ -45,6 +46,9 @@ struct AttentionChoice {
   std::string keys_in() const { return queries.empty() ? cache : queries; }
   std::string values_in() const { return queries == integers ? std::string() : keys_in(); }
 };
+
+// Which of q, k and v have scales.
+std::vector<std::string> scaled_tensors(const AttentionChoice& call);
 
 AttentionChoice choice_of(const tools::Answers& answers);
 std::string descriptor_of(const AttentionChoice& call, const tools::Answers& answers);

@@ -64,10 +64,8 @@ std::string python_of_tensors(const BlockListChoice& lists) {
 
 std::string block_mask_call(std::string words, const std::string& window, bool with_lse) {
   if (!window.empty()) words += fmt::format(", window_size=({}, 0)", window);
-  return "# q, k and v are [batch, heads, length, head dim]; block_mask is FlexAttention's.\n"
-         "from wavejit.torch import block_mask_attention\n\n" +
-         fmt::format("out{} = block_mask_attention(q, k, v, block_mask{}{})\n", with_lse ? ", lse" : "", words,
-                     with_lse ? ", return_lse=True" : "");
+  return fmt::format("out{} = wavejit.torch.block_mask_attention(q, k, v, block_mask{}{})\n", with_lse ? ", lse" : "",
+                     words, with_lse ? ", return_lse=True" : "");
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "templates/attention/program/cache_formats.h"
+#include "templates/attention_forward/program/torch_tensors.h"
 #include "tools/targets.h"
 
 namespace wavejit::attention_forward::program::choice {
@@ -42,12 +43,6 @@ ScaleSizes scale_sizes(const AttentionChoice& call, bool of_queries) {
           .length = std::to_string(of_queries ? call.rows : call.keys),
           .heads = heads};
 }
-// Which of q, k and v have scales.
-std::vector<std::string> scaled_tensors(const AttentionChoice& call) {
-  if (call.scales.empty()) return {};
-  if (call.queries == integers) return {"q", "k"};
-  return call.queries.empty() ? std::vector<std::string>{"k", "v"} : std::vector<std::string>{"q", "k", "v"};
-}
 
 std::string python_name(const std::string& format) { return format == integers ? "int8" : format; }
 std::string numpy_type(const AttentionChoice& call) { return call.type == "bf16" ? "numpy.uint16" : "numpy.float16"; }
@@ -79,14 +74,17 @@ std::string engine_words(const AttentionChoice& call, const Answers& answers) {
 std::string pytorch_of_lists(const AttentionChoice& call, const Answers& answers) {
   const char* lse = call.lse ? ", lse" : "";
   const bool padded = said(answers, "lengths", "padded");
+  const std::string target = simulated_target(call);
   if (!call.blocks.word.empty() && !call.is_packed && !call.is_paged && !padded && call.keys_in().empty())
-    return block_mask_call(call.causal ? ", causal=True" : "", call.window, call.lse);
+    return "# q, k and v are [batch, heads, length, head dim]; block_mask is FlexAttention's.\n" +
+           torch_tensors(call, answers, TorchCall::block_mask, target) +
+           block_mask_call(call.causal ? ", causal=True" : "", call.window, call.lse);
   const std::string words = engine_words(call, answers);
+  const std::string tensors = torch_tensors(call, answers, TorchCall::engine, target);
   if (call.top_k != 0)
-    return "from wavejit.torch import key_list_attention\n\n" +
-           fmt::format("out{} = key_list_attention(q, k, v, indices{}{})  # indices is int32\n", lse, words,
-                       call.lse ? ", return_lse=True" : "");
-  return "# The engine takes torch's tensors as they lie; indices and counts are int32.\nimport wavejit.torch\n\n" +
+    return tensors + fmt::format("out{} = wavejit.torch.key_list_attention(q, k, v, indices{}{})\n", lse, words,
+                                 call.lse ? ", return_lse=True" : "");
+  return "# The engine takes torch's tensors as they lie.\n" + tensors +
          fmt::format("lists = {}\nout{} = wavejit.torch.engine(q.device).attention_forward(q, k, v, lists=lists{}{})\n",
                      python_of_tensors(call.blocks), lse, words, call.lse ? ", lse=True" : "");
 }
@@ -96,9 +94,27 @@ std::string pytorch_of_operator(const AttentionChoice& call, const Answers& answ
   std::string words = engine_words(call, answers);
   if (!call.local_chunk.empty()) words += ", local_chunk=" + call.local_chunk;
   if (call.causal_flags) words += ", causal_flags=causal_flags";
-  return "import torch, wavejit.torch\n\n" + fmt::format("out{} = torch.ops.wavejit.attention_forward{}(q, k, v{}){}\n",
-                                                         call.lse ? ", lse" : "", call.lse ? "_lse" : "", words,
-                                                         call.causal_flags ? "  # causal_flags is bool or int8" : "");
+  return torch_tensors(call, answers, TorchCall::engine, simulated_target(call)) +
+         fmt::format("out{} = torch.ops.wavejit.attention_forward{}(q, k, v{})\n", call.lse ? ", lse" : "",
+                     call.lse ? "_lse" : "", words);
+}
+
+// flash-attn's function that has such a call.
+std::string flash_call(const AttentionChoice& call, const Answers& answers) {
+  std::string words = call.causal ? ", causal=True" : "";
+  for (const std::string& tensor : scaled_tensors(call)) words += fmt::format(", {0}_descale={0}_scale", tensor);
+  if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);
+  if (call.is_packed)
+    return fmt::format("out = wavejit.torch.flash_attn_varlen_func({}, cu_seqlens_q, cu_seqlens_k, {}, {}{}{})\n",
+                       call.is_paged ? "q, k_cache, v_cache" : "q, k, v", call.rows, call.keys, words,
+                       call.is_paged ? ", block_table=block_table" : "");
+  if (call.is_paged)
+    return fmt::format(
+        "out = wavejit.torch.flash_attn_with_kvcache(q, k_cache, v_cache, cache_seqlens=lengths, block_table=block_table{})\n",
+        words);
+  if (said(answers, "lengths", "padded"))
+    return fmt::format("out = wavejit.torch.flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths{})\n", words);
+  return fmt::format("out = wavejit.torch.flash_attn_func(q, k, v{})\n", words);
 }
 
 }  // namespace
@@ -249,30 +265,14 @@ std::string python_of(const AttentionChoice& call, const Answers& answers) {
 }
 
 std::string pytorch_of(const AttentionChoice& call, const Answers& answers) {
-  if (call.top_k != 0 || !call.blocks.word.empty()) return pytorch_of_lists(call, answers);
-  if (!call.local_chunk.empty() || call.causal_flags) return pytorch_of_operator(call, answers);
-  std::string words = call.causal ? ", causal=True" : "";
-  for (const std::string& tensor : scaled_tensors(call)) words += fmt::format(", {0}_descale={0}_scale", tensor);
-  if (!call.window.empty()) words += fmt::format(", window_size=({}, 0)", call.window);
-  if (call.is_paged && call.is_packed)
-    return "# Packed queries over a paged cache: flash_attn_varlen_func with block_table.\n"
-           "from wavejit.torch import flash_attn_varlen_func\n\n" +
-           fmt::format(
-               "out = flash_attn_varlen_func(q, k_cache, v_cache, cu_seqlens_q, cu_seqlens_k, {}, {}{}, block_table=block_table)\n",
-               call.rows, call.keys, words);
-  if (call.is_paged)
-    return "from wavejit.torch import flash_attn_with_kvcache\n\n" +
-           fmt::format(
-               "out = flash_attn_with_kvcache(q, k_cache, v_cache, cache_seqlens=lengths, block_table=block_table{})\n",
-               words);
-  if (call.is_packed)
-    return "from wavejit.torch import flash_attn_varlen_func\n\n" +
-           fmt::format("out = flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, {}, {}{})\n", call.rows,
-                       call.keys, words);
-  if (said(answers, "lengths", "padded"))
-    return "from wavejit.torch import flash_attn_with_kvcache\n\n" +
-           fmt::format("out = flash_attn_with_kvcache(q, k, v, cache_seqlens=lengths{})\n", words);
-  return "from wavejit.torch import flash_attn_func\n\n" + fmt::format("out = flash_attn_func(q, k, v{})\n", words);
+  std::string text;
+  if (call.top_k != 0 || !call.blocks.word.empty())
+    text = pytorch_of_lists(call, answers);
+  else if (!call.local_chunk.empty() || call.causal_flags)
+    text = pytorch_of_operator(call, answers);
+  else
+    text = torch_tensors(call, answers, TorchCall::flash_attn, simulated_target(call)) + flash_call(call, answers);
+  return text + "print(out.shape)\n";
 }
 
 }  // namespace wavejit::attention_forward::program::choice

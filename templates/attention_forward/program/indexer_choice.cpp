@@ -133,9 +133,19 @@ std::string python_of(const IndexerCall& call) {
 }
 
 std::string pytorch_of(const IndexerCall& call) {
-  return fmt::format(
-      "from wavejit.torch import sparse_indexer\n\nindices = sparse_indexer(queries, keys, weights, {}{})\n", call.top,
-      words_of(call, "block_table", "lengths"));
+  const std::string type = choice::torch_type(call.bf16 ? "bf16" : "fp16");
+  const std::int64_t columns = call.paged ? call.pages_of_sequence() : 0;
+  const std::int64_t outer = call.paged ? call.batch * columns : call.batch;
+  const std::int64_t inner = call.paged ? call.page : call.keys;
+  std::string text = choice::torch_beginning(tools::known_targets().back());
+  text += choice::torch_zeros("queries", {call.batch, call.rows, call.heads, dims}, type);
+  text += choice::torch_zeros("keys", {outer, inner, dims}, type);
+  text += choice::torch_zeros("weights", {call.batch, call.rows, call.heads}, "float32");
+  if (call.key_scales) text += choice::torch_zeros("key_scales", {outer, inner}, "float32");
+  if (call.paged) text += choice::torch_block_table(call.batch, columns) + choice::torch_lengths(call.batch, call.keys);
+  return text +
+         fmt::format("\nindices = wavejit.torch.sparse_indexer(queries, keys, weights, {}{})\nprint(indices.shape)\n",
+                     call.top, words_of(call, "block_table", "lengths"));
 }
 
 }  // namespace

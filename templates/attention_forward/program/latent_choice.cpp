@@ -8,6 +8,8 @@
 #include <string>
 
 #include "templates/attention_forward/program/block_list_choice.h"
+#include "templates/attention_forward/program/torch_tensors.h"
+#include "tools/targets.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -133,17 +135,25 @@ std::string python_of(const LatentCall& call) {
 }
 
 std::string pytorch_of(const LatentCall& call) {
+  const std::string type = choice::torch_type(call.bf16 ? "bf16" : "fp16");
+  const std::int64_t columns = call.paged ? call.pages_of_sequence() : 0;
+  std::string text = choice::torch_beginning(tools::known_targets().back());
+  text += choice::torch_zeros("q", {call.batch, call.rows, call.heads, call.columns}, type);
+  text += call.paged ? choice::torch_zeros("cache", {call.batch * columns, call.page, 1, call.columns}, type)
+                     : choice::torch_zeros("cache", {call.batch, call.keys, 1, call.columns}, type);
+  if (call.paged) text += choice::torch_block_table(call.batch, columns) + choice::torch_lengths(call.batch, call.keys);
+  if (call.top_k != 0) text += choice::torch_zeros("indices", {call.batch, call.rows, call.top_k}, "int32");
   std::string words = call.causal ? ", causal=True" : "";
   if (call.paged && call.top_k == 0)
-    return fmt::format(
-        "from wavejit.torch import flash_mla_with_kvcache\n\n"
-        "out, lse = flash_mla_with_kvcache(q, cache, block_table, lengths, {}, softmax_scale={}{})\n",
-        call.value_columns, call.scale(), words);
+    return text + fmt::format(
+                      "\nout, lse = wavejit.torch.flash_mla_with_kvcache(q, cache, block_table, lengths, {}, "
+                      "softmax_scale={}{})\nprint(out.shape)\n",
+                      call.value_columns, call.scale(), words);
   // FlashMLA's lists are of slots.
   if (call.paged) words += fmt::format(", block_table=block_table, key_lengths=lengths, max_key_length={}", call.keys);
   if (call.top_k != 0) words += ", indices=indices";
-  return fmt::format("from wavejit.torch import attention_latent\n\nout{} = attention_latent(q, cache, scale={}{}{})\n",
-                     call.lse ? ", lse" : "", call.scale(), words, call.lse ? ", return_lse=True" : "");
+  return text + fmt::format("\nout{} = wavejit.torch.attention_latent(q, cache, scale={}{}{})\nprint(out.shape)\n",
+                            call.lse ? ", lse" : "", call.scale(), words, call.lse ? ", return_lse=True" : "");
 }
 
 }  // namespace
