@@ -16,6 +16,19 @@ install(TARGETS wavejit EXPORT wavejit_targets
 install(TARGETS wavejit_remote LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 install(TARGETS wavejit_codegen wavejit_simgpu wavejit_simgpu_compile LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT program)
 install(TARGETS wavejit_cli wavejit_compile RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+# What shells complete, and the manual page: the program prints them from its own tables.
+set(wavejit_printed ${CMAKE_BINARY_DIR}/installed)
+foreach(form bash zsh fish man)
+  add_custom_command(OUTPUT ${wavejit_printed}/wavejit.${form}
+                     COMMAND wavejit_cli completion ${form} > ${wavejit_printed}/wavejit.${form}
+                     DEPENDS wavejit_cli VERBATIM)
+endforeach()
+add_custom_target(wavejit_completions ALL DEPENDS ${wavejit_printed}/wavejit.bash ${wavejit_printed}/wavejit.zsh
+                                                  ${wavejit_printed}/wavejit.fish ${wavejit_printed}/wavejit.man)
+install(FILES ${wavejit_printed}/wavejit.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME wavejit COMPONENT program)
+install(FILES ${wavejit_printed}/wavejit.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _wavejit COMPONENT program)
+install(FILES ${wavejit_printed}/wavejit.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+install(FILES ${wavejit_printed}/wavejit.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME wavejit.1 COMPONENT program)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/wavejit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.def")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/presets DESTINATION ${CMAKE_INSTALL_DATADIR}/wavejit COMPONENT program

@@ -44,6 +44,8 @@ depends "$runtime" 'libstdc\+\+6 \(>= [0-9.]+\)'
 dpkg-deb --info "$runtime" triggers | grep ldconfig >/dev/null || complain "the linker's cache does not hear of libwavejit.so.0"
 has "$program" '/usr/bin/wavejit'
 has "$program" '/usr/bin/wavejit-compile'
+has "$program" '/usr/share/man/man1/wavejit\.1'
+has "$program" '/usr/share/bash-completion/completions/wavejit'
 has "$program" '/usr/lib/.*libwavejit_codegen\.so'
 has "$program" '/usr/lib/.*libwavejit_simgpu\.so'
 has "$program" '/usr/lib/.*wavejit/hip/libamdhip64\.so\.7'

@@ -59,6 +59,10 @@ export XDG_CACHE_HOME=$work/cache WAVEJIT_CACHE_PACKAGED=off
 LD_LIBRARY_PATH=$lib "$work/consumer_cc"
 "$prefix/bin/wavejit" supported >/dev/null
 "$prefix/bin/wavejit" prebuild --list-presets | grep '^llama-3-8b ' >/dev/null || fail "the moved install does not find its presets"
+grep -q '^\.TH WAVEJIT 1' "$prefix/share/man/man1/wavejit.1" || fail "no manual page is installed"
+for script in bash-completion/completions/wavejit zsh/site-functions/_wavejit fish/vendor_completions.d/wavejit.fish; do
+  grep -q 'explain' "$prefix/share/$script" || fail "no $script is installed"
+done
 "$prefix/bin/wavejit" cache verify
 entries=$(find "$work/cache" -name '*.wavejit' | wc -l)
 [[ $entries -ge 1 ]] || fail "the consumers left no cache entry"

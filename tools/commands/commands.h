@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "tools/exit_code.h"
 #include "tools/family.h"
@@ -30,5 +31,8 @@ void add_variants(CLI::App& program, Chosen& chosen);
 void add_choose(CLI::App& program, Chosen& chosen);
 void add_supported(CLI::App& program, Chosen& chosen);
 void add_version(CLI::App& program, Chosen& chosen);
+void add_completion(CLI::App& program, Chosen& chosen);
+// The page wavejit.1, in roff.
+std::string manual_page(const CLI::App& program);
 
 }  // namespace wavejit::tools

@@ -126,6 +126,7 @@ int run(int argument_count, char** arguments) {
   add_choose(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);
+  add_completion(program, chosen);
 
   try {
     program.parse(argument_count, arguments);
