@@ -29,7 +29,7 @@ using wavejit::tests::Storage;
 constexpr std::string_view introduction = R"(# Which faults the checker sees
 
 Made by `./dev bench faults`; a test compares it. `wavejit run --check`, `wavejit sweep` and the tests give their results to one checker
-(tools/judge.h). This page puts faults into results and shows which of them the checker flags. Some faults need not change a result, such as a part
+(tools/checker.h). This page puts faults into results and shows which of them the checker flags. Some faults need not change a result, such as a part
 that is read before its workgroup released it. The simulated GPU finds those ([simulated-gpu.md](simulated-gpu.md#how-the-checks-are-tested)).
 
 ## What is allowed

@@ -136,11 +136,11 @@ class ArrayCase : public Case {
     return std::string();
   }
 
-  Judgement judge(const Written& written, double /*limit*/) override {
+  Comparison compare(const Written& written, double /*limit*/) override {
     const auto& got = static_cast<const ArrayWritten&>(written);
     std::vector<std::vector<double>> exact(got.rows().size());
     on_all_cores(exact.size(), [&](std::size_t i) { exact[i] = problem_.exact(got.rows()[i]); });
-    BoundJudge judge;
+    BoundChecker checker;
     for (std::size_t i = 0; i < exact.size(); ++i) {
       const std::int64_t row = got.rows()[i];
       const std::vector<double> bounds =
@@ -149,9 +149,9 @@ class ArrayCase : public Case {
       values.reserve(exact[i].size());
       for (std::size_t column = 0; column < exact[i].size(); ++column)
         values.push_back(got.value(row, static_cast<std::int64_t>(column)));
-      judge.row({.sequence = 0, .token = row, .head = 0}, exact[i], bounds, values);
+      checker.row({.sequence = 0, .token = row, .head = 0}, exact[i], bounds, values);
     }
-    return judge.judgement();
+    return checker.comparison();
   }
 
  private:

@@ -12,7 +12,7 @@
 // What a family must answer, and for which command:
 //
 //   parse     a descriptor → a Problem            sweep, profile, compare, tune
-//   Problem   → a Case: arrays, call, judge       sweep, profile, compare, tune
+//   Problem   → a Case: arrays, call, compare       sweep, profile, compare, tune
 //   listed    the problems of `sweep` by default  sweep (may be empty)
 //   examined  small and long calls of every route doctor (may be empty)
 //   run       arrays from files → files           run   (may be null: `run` then says that it cannot)
@@ -33,8 +33,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/checker.h"
 #include "tools/exit_code.h"
-#include "tools/judge.h"
 #include "tools/served_model.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's own name
@@ -82,7 +82,7 @@ class Written {
   virtual std::string difference(const Written& other) const = 0;
 };
 
-// A problem on a device: its arrays, filled from the descriptor's seed, its call, and a judge with the exact answer.
+// A problem on a device: its arrays, filled from the descriptor's seed, its call, and a comparison with the exact answer.
 // Order of calls: prepare once; then any number of runs, each after erase where what it writes is read.
 class Case {
  public:
@@ -128,7 +128,7 @@ class Case {
   // "" or what was written outside the outputs.
   virtual Result<std::string> broken_fence() const = 0;
   // Compares with the exact answer, in float64: all of what was written, or rows worth about `limit` multiplications.
-  virtual Judgement judge(const Written& written, double limit) = 0;
+  virtual Comparison compare(const Written& written, double limit) = 0;
 };
 
 // A descriptor that was understood.
@@ -185,7 +185,7 @@ class ArrayCall {
   // The outputs to the host; the first time they are kept as the answer. True: the same bits as the kept ones.
   virtual Result<bool> fetch() = 0;
   // The kept answer against float64.
-  virtual Judgement check() const = 0;
+  virtual Comparison check() const = 0;
   virtual std::vector<OutputArray> answers() const = 0;
 };
 

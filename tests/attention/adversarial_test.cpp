@@ -48,7 +48,7 @@ class AttentionAdversarial : public ::testing::TestWithParam<Combination> {
     if (output.status != WAVEJIT_OK) return output;
     EXPECT_EQ(output.reports, "");
     EXPECT_TRUE(output.fence_intact);
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     return output;
   }
 };
@@ -97,7 +97,7 @@ TEST_P(AttentionAdversarial, LargeLogits) {
     AttentionCase which = make_case(storage(), 1, 96, 160, 2, 1, head_dim(), true, 24, spread);
     const AttentionOutput output = run_attention(engine.get(), which);
     ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
   }
 }
 
@@ -142,7 +142,7 @@ TEST_P(AttentionAdversarial, ZeroAndNegativeScale) {
     which.inputs.scale = static_cast<float>(scale);
     const AttentionOutput output = run_attention(engine.get(), which);
     ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
   }
 }
 

@@ -84,7 +84,7 @@ TEST_P(ArithmeticModes, StayWithinTheBoundsWithOtherBits) {
   const AttentionOutput usual = run(fast_, which);
   choose_mode();
   const AttentionOutput output = run(fast_, which);
-  EXPECT_EQ(judge(which, exact, output).wrong(), "");
+  EXPECT_EQ(compare_rows(which, exact, output).wrong(), "");
   EXPECT_NE(output.lse, usual.lse) << "the mode changed nothing";
   EXPECT_NE(output.o, usual.o) << "the mode changed nothing";
   expect_same_bits(run(generic_, which), output);
@@ -98,7 +98,7 @@ TEST_P(ArithmeticModes, HoldForNegativeScales) {
   which.inputs.scale = -which.inputs.scale;
   choose_mode();
   const AttentionOutput output = run(fast_, which);
-  EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+  EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
   expect_same_bits(run(generic_, which), output);
 }
 

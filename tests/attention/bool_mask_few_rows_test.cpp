@@ -65,7 +65,7 @@ class BoolMasksOfFewRows : public ::testing::TestWithParam<std::string> {
 
   AttentionOutput check(const AttentionCase& which) {
     AttentionOutput output = expect_bits_of_walks(which);
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     return output;
   }
 

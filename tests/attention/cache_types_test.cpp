@@ -219,7 +219,7 @@ TEST_P(CacheTypes, LongAndShortQueriesInOneCall) {
   const AttentionOutput mixed = run_checked(which);
   EXPECT_TRUE(mixed.kernel_spec.contains(" rows=many ")) << mixed.kernel_spec;
   expect_equal(mixed, in_wide_types(which));
-  EXPECT_EQ(judge(which, attention_reference(which.inputs), mixed).wrong(), "");
+  EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), mixed).wrong(), "");
 }
 
 TEST_P(CacheTypes, PackedKeys) {

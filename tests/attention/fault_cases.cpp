@@ -9,12 +9,12 @@
 #include <span>
 
 #include "attention/modified.h"
-#include "support/judged_rows.h"
+#include "support/compared_rows.h"
 
 namespace wavejit::tests {
 namespace {
 
-using tools::Judge;
+using tools::Checker;
 
 constexpr int tile_rows = 64;
 constexpr int rows_at_length = 32;
@@ -29,7 +29,7 @@ AttentionCase packed_sequences(Storage storage) {
   return which;
 }
 
-// One row of a case, before the judge.
+// One row of a case, before the checker.
 struct RowOfCase {
   int sequence;
   int row;
@@ -40,15 +40,15 @@ class Injection {
  public:
   Injection(const AttentionCase& which, const AttentionAnswer& exact) : which_(which), exact_(exact) {}
 
-  void judge(Judge& judge, const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
-    judge_row(judge, which_.inputs, exact_, at.sequence, at.row, at.head,
+  void compare(Checker& checker, const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
+    check_row(checker, which_.inputs, exact_, at.sequence, at.row, at.head,
               {.output = row.output, .lse = with_lse ? std::optional(row.lse) : std::nullopt});
   }
 
   bool flagged(const RowOfCase& at, const ComputedRow& row, bool with_lse) const {
-    Judge judge(format_of(which_.storage));
-    this->judge(judge, at, row, with_lse);
-    return !judge.judgement().passed();
+    Checker checker(format_of(which_.storage));
+    compare(checker, at, row, with_lse);
+    return !checker.comparison().passed();
   }
 
  private:
@@ -95,21 +95,21 @@ std::string inject_into_tile(const AttentionCase& which, const AttentionAnswer& 
   std::string unseen;
   for (std::size_t f = 0; f < faults.size(); ++f) {
     const bool of_lse = faults[f] == Fault::lse_shifted;
-    Judge whole(format_of(which.storage));
+    Checker whole(format_of(which.storage));
     bool changed = false;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (!emulated[i].sees_keys()) continue;
       const EmulatedRow& neighbour = emulated[i + 1 < rows.size() ? i + 1 : i - 1];
       const ComputedRow row =
           faults[f] == Fault::neighbours_row ? neighbour.with(Fault::none) : emulated[i].with(faults[f]);
-      injection.judge(whole, rows[i], row, of_lse);
+      injection.compare(whole, rows[i], row, of_lse);
       const ComputedRow good = emulated[i].with(Fault::none);
       if (of_lse ? row.lse == good.lse : row.output == good.output) continue;
       changed = true;
       ++seen[f].changed;
       if (injection.flagged(rows[i], row, of_lse)) ++seen[f].rows;
     }
-    if (changed && whole.judgement().passed() && unseen.empty()) {
+    if (changed && whole.comparison().passed() && unseen.empty()) {
       unseen =
           std::format("{} in the {} rows from {} is not seen", to_text(faults[f]), rows.size(), text_of(rows.front()));
     }
@@ -170,7 +170,7 @@ FaultResult inject(const FaultCase& which, Storage storage) {
     const Engine engine(which.target);
     set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
     const AttentionOutput output = run_attention(engine.get(), made);
-    result.wrong = output.status == WAVEJIT_OK ? judge(made, exact, output).wrong() : output.detail;
+    result.wrong = output.status == WAVEJIT_OK ? compare_rows(made, exact, output).wrong() : output.detail;
     if (result.wrong.empty()) result.wrong = unlike(made, output);
     if (!result.wrong.empty()) return result;
   }

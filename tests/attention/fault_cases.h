@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cases of attention whose results get faults, and what the judge sees of them (docs/fault-injection.md).
+// Cases of attention whose results get faults, and what the checker sees of them (docs/fault-injection.md).
 #pragma once
 
 #include <array>

@@ -53,7 +53,7 @@ class Integers : public ::testing::TestWithParam<std::string> {
   AttentionOutput check(const AttentionCase& which) {
     AttentionOutput first = run(which, schedules.front());
     EXPECT_TRUE(first.kernel_spec.contains(" qk=i8")) << first.kernel_spec;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), first).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), first).wrong(), "");
     for (const Schedule& schedule : schedules) expect_equal(run(which, schedule), first);
     return first;
   }
@@ -87,7 +87,7 @@ TEST_P(Integers, HeadDimsAndRowsOfEveryNumber) {
       AttentionCase which = make_case(Storage::fp16, 1, rows, 150, 4, 2, dim, true, 11, 1.0, dim_v);
       which = stored_in_integers(which, integers_of(which, Scales::heads, Scales::tokens));
       const AttentionOutput output = run(which, schedules[1]);
-      EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+      EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     }
   }
 }
@@ -191,7 +191,7 @@ TEST_P(Integers, ScoresRoundedToHalf) {
           in.bias[at] = static_cast<float>(static_cast<_Float16>(score));
         }
     std::ranges::fill(in.q, 0.0F);
-    EXPECT_EQ(judge(rounded, attention_reference(in), output).wrong(), "");
+    EXPECT_EQ(compare_rows(rounded, attention_reference(in), output).wrong(), "");
   }
 }
 
@@ -216,11 +216,12 @@ TEST_P(Integers, WhatCannotBeIsRefusedByName) {
   EXPECT_THAT(refused([](auto& call) { call.k_scale = {}; }), has("k_scale.data = null"));
   EXPECT_THAT(refused([](auto& call) { call.v_scale = call.k_scale; }), has("v_scale.data"));
   EXPECT_THAT(refused([](auto& call) { call.score_rounding = 2; }), has("score_rounding = 2"));
-  EXPECT_THAT(refused([](auto& call) {
-                call.score_rounding = 1;
-                call.softcap = 3;
-              }),
-              has("score_rounding = 1: qk=i8 with scores=fp16 and softcap has no kernel on " + std::string(GetParam())));
+  EXPECT_THAT(
+      refused([](auto& call) {
+        call.score_rounding = 1;
+        call.softcap = 3;
+      }),
+      has("score_rounding = 1: qk=i8 with scores=fp16 and softcap has no kernel on " + std::string(GetParam())));
   which.integers.reset();
   EXPECT_THAT(refused([](auto& call) { call.score_rounding = 1; }), has("score_rounding = 1; accepted: 0 beside q"));
 }

@@ -69,7 +69,7 @@ TEST_P(KeyLists, ShowNoOrderOfWaves) {
     for (const Schedule& schedule : schedules) {
       set_schedule(schedule.order, schedule.seed);
       RanLine ran = run(words);
-      EXPECT_EQ(ran.one->judge(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
+      EXPECT_EQ(ran.one->compare(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
       if (first.written == nullptr)
         first = std::move(ran);
       else

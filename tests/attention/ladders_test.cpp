@@ -63,7 +63,7 @@ class Ladders : public ::testing::TestWithParam<Combination> {
       EXPECT_TRUE(output.o == wanted.o) << "O differs from the generic pipeline's";
       EXPECT_TRUE(bits_of(output.lse) == bits_of(wanted.lse)) << "LSE differs from the generic pipeline's";
       if (!against_float64) continue;
-      EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+      EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     }
   }
 

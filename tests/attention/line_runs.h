@@ -58,7 +58,7 @@ class LineRuns : public ::testing::TestWithParam<const char*> {
   void matches(const std::string& words) {
     SCOPED_TRACE(words);
     const RanLine ran = run(words);
-    EXPECT_EQ(ran.one->judge(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
+    EXPECT_EQ(ran.one->compare(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
   }
   bool has_wide_heads() const { return std::string_view(GetParam()) == "gfx950"; }
 

@@ -61,7 +61,7 @@ class MixedBatches : public ::testing::TestWithParam<std::string> {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
     const AttentionOutput one_kernel = run(generic_, which, "one kernel");
     EXPECT_FALSE(one_kernel.kernel_spec.contains(" rows=")) << one_kernel.kernel_spec;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), one_kernel).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), one_kernel).wrong(), "");
     const auto compare = [&](const AttentionCase& mixed, const char* what) {
       const AttentionOutput output = run(engine_, mixed, what);
       EXPECT_TRUE(output.kernel_spec.contains(" rows=many ")) << what << ": " << output.kernel_spec;

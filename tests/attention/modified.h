@@ -105,7 +105,7 @@ class Pipelines {
   AttentionOutput check(const AttentionCase& which) const {
     AttentionOutput output = run(which);
     if (output.status != WAVEJIT_OK) return output;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     return output;
   }
 

@@ -44,7 +44,7 @@ class OneLaunch : public ::testing::TestWithParam<const char*> {
     set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
     const AttentionOutput two = run(engine, which, WAVEJIT_TWO_LAUNCHES);
     EXPECT_THAT(two.kernel_spec, Not(HasSubstr(" merged")));
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), two).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), two).wrong(), "");
     for (const Schedule& schedule : schedules) {
       set_schedule(schedule.order, schedule.seed);
       const AttentionOutput one = run(engine, which, WAVEJIT_ONE_LAUNCH);
@@ -159,7 +159,7 @@ TEST_P(OneLaunch, TakesLocalChunksInPages) {
     EXPECT_THAT(one.kernel_spec, HasSubstr(" tile=64x64 "));
     EXPECT_THAT(one.kernel_spec, Not(HasSubstr(" merged")));
     expect_same(one, run(which, WAVEJIT_TWO_LAUNCHES));
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), one).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), one).wrong(), "");
   }
 }
 

@@ -67,7 +67,7 @@ class PackedHeads : public ::testing::TestWithParam<Combination> {
     const AttentionOutput wanted = run(copies);
     ASSERT_FALSE(HasFailure());
     ASSERT_THAT(wanted.kernel_spec, ::testing::Not(::testing::HasSubstr(" heads=packed")));
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), wanted).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), wanted).wrong(), "");
     int index = 0;
     for (const int runs : splits) {
       SCOPED_TRACE(std::format("splits {}", runs));

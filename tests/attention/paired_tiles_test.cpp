@@ -49,7 +49,7 @@ class PairedTiles : public ::testing::TestWithParam<std::tuple<Storage, int>> {
     expect_right(generic);
     expect_right(single);
     EXPECT_THAT(single.kernel_spec, Not(HasSubstr("tiles=paired")));
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), generic).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), generic).wrong(), "");
     for (const Schedule& schedule : schedules) {
       SCOPED_TRACE(std::format("schedule {}, seed {}", static_cast<int>(schedule.order), schedule.seed));
       set_schedule(schedule.order, schedule.seed);

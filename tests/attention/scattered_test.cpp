@@ -43,7 +43,7 @@ class ScatteredElements : public ::testing::TestWithParam<std::string> {
   // Under every schedule, and against float64.
   void check(const AttentionCase& which) {
     const AttentionOutput wanted = dense(which);
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), wanted).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), wanted).wrong(), "");
     for (const Schedule& schedule : schedules) expect_equal(run(which, schedule), wanted);
   }
 

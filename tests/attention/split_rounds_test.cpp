@@ -44,7 +44,7 @@ class SplitRounds : public ::testing::TestWithParam<std::string> {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
     const AttentionOutput at_once = run(which, what);
     EXPECT_TRUE(at_once.kernel_spec.contains(" split=1024")) << at_once.kernel_spec;
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), at_once).wrong(), "") << what;
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), at_once).wrong(), "") << what;
     const auto sequences = static_cast<std::size_t>(which.inputs.batch);
     for (const std::size_t fitting : {std::size_t{3}, std::size_t{1}, std::size_t{0}}) {
       which.withheld_workspace = (sequences - fitting) * bytes_of_sequence;
@@ -105,7 +105,7 @@ TEST_P(SplitRounds, PackedQueries) {
   add_alibi(which, which.inputs.batch);
   set_schedule(WAVEJIT_SIMGPU_REVERSE, 1);
   const AttentionOutput near = run(which, "side by side");
-  EXPECT_EQ(judge(which, attention_reference(which.inputs), near).wrong(), "");
+  EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), near).wrong(), "");
   int index = 0;
   for (const auto& [what, pages] : {std::pair{"pages of whole tiles", Pages{.size = 64, .list = true}},
                                     {"pages", Pages{.size = 16, .list = true}}}) {

@@ -100,7 +100,7 @@ TEST_P(SplitNumbers, MatchFloat64) {
       const AttentionOutput output = run(engine_, with_splits(which, splits));
       if (HasFailure()) return;
       EXPECT_EQ(output.kernel_spec.contains(" split="), splits > 1 && one.keys > chunk) << output.kernel_spec;
-      EXPECT_EQ(judge(which, exact, output).wrong(), "");
+      EXPECT_EQ(compare_rows(which, exact, output).wrong(), "");
       // Whoever walks a chunk.
       if (splits > 1) expect_same(output, outputs.front());
       outputs.push_back(output);
@@ -126,7 +126,7 @@ TEST_P(SplitPromises, WorksInTheEnginesOwnWorkspace) {
   AttentionCase larger = with_splits(make(2, 130, 1025, 4, 1, 603), 5);
   larger.engine_workspace = true;
   const AttentionAnswer exact = attention_reference(larger.inputs);
-  EXPECT_EQ(judge(larger, exact, run(engine_, larger)).wrong(), "");
+  EXPECT_EQ(compare_rows(larger, exact, run(engine_, larger)).wrong(), "");
   expect_same(run(engine_, which), wanted);
 }
 
@@ -202,7 +202,7 @@ TEST_P(SplitPromises, RunsWithMaximaFarApart) {
   for (float& x : which.inputs.k) x = from_storage(storage(), to_storage(storage(), x));
   const AttentionAnswer exact = attention_reference(which.inputs);
   for (const int splits : {2, 4}) {
-    EXPECT_EQ(judge(which, exact, run(engine_, with_splits(which, splits))).wrong(), "");
+    EXPECT_EQ(compare_rows(which, exact, run(engine_, with_splits(which, splits))).wrong(), "");
   }
 }
 

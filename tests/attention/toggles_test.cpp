@@ -67,7 +67,7 @@ TEST_P(AttentionToggles, BoardsOfFewDiesHaveTheSameBits) {
   const Engine table(GetParam(), options);
   const AttentionOutput whole = run_attention(table.get(), which);
   ASSERT_EQ(whole.status, WAVEJIT_OK) << whole.detail;
-  EXPECT_EQ(judge(which, attention_reference(which.inputs), whole).wrong(), "");
+  EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), whole).wrong(), "");
   for (const char* counts : {"@6x38", "@4x20", "@1x38", "@4x32"}) {
     const Engine board(GetParam() + counts, options);
     const AttentionOutput output = run_attention(board.get(), which);

@@ -64,7 +64,7 @@ class TokenScales : public ::testing::TestWithParam<std::string> {
   // Against float64, and the same bits under other schedules.
   void expect_exact(const AttentionCase& which) {
     const AttentionOutput output = run(which);
-    EXPECT_EQ(judge(which, attention_reference(which.inputs), output).wrong(), "");
+    EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     for (const wavejit_simgpu_schedule schedule : {WAVEJIT_SIMGPU_IN_ORDER, WAVEJIT_SIMGPU_RANDOM})
       expect_equal(run(which, schedule), output);
   }
@@ -187,7 +187,7 @@ TEST_P(TokenScales, OneThatIsWrongShows) {
       const AttentionOutput output = run(wrong);
       EXPECT_FALSE(output.o == right.o);
       EXPECT_EQ(bits_of(output.lse) == bits_of(right.lse), !of_k);
-      EXPECT_NE(judge(which, exact, output).wrong(), "");
+      EXPECT_NE(compare_rows(which, exact, output).wrong(), "");
     }
 }
 

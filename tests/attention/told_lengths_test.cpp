@@ -31,7 +31,7 @@ class ToldLengths : public ::testing::TestWithParam<std::string> {
     AttentionCase at_that_key = which;
     at_that_key.inputs.prefix = told - in.query_length;
     const AttentionOutput wanted = run(at_that_key);
-    EXPECT_EQ(judge(at_that_key, attention_reference(at_that_key.inputs), wanted).wrong(), "");
+    EXPECT_EQ(compare_rows(at_that_key, attention_reference(at_that_key.inputs), wanted).wrong(), "");
     which.told_key_lengths = std::vector<std::int32_t>(static_cast<std::size_t>(in.batch), told);
     const AttentionOutput output = run(which);
     EXPECT_TRUE(output.o == wanted.o) << output.kernel_spec;

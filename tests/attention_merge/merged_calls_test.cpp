@@ -85,7 +85,7 @@ TEST_P(MergedCalls, KeysOfSeveralDevices) {
     const MergeOutput merged = run_merge(engine_.get(), merge);
     ASSERT_EQ(merged.status, WAVEJIT_OK) << merged.detail;
     const AttentionOutput output = as_attention(merged, inputs.batch, inputs.query_length, inputs.query_heads);
-    EXPECT_EQ(judge(whole, attention_reference(inputs), output).wrong(), "") << "parts in fp32: " << in_fp32;
+    EXPECT_EQ(compare_rows(whole, attention_reference(inputs), output).wrong(), "") << "parts in fp32: " << in_fp32;
     // What the parts' own rounding costs shows in nothing else: their merge is exact for what they are.
     EXPECT_EQ(difference_from_exact(merge, merged), "");
   }
@@ -131,7 +131,7 @@ TEST_P(MergedCalls, APrefixThatSequencesShare) {
   const MergeOutput merged = run_merge(engine_.get(), merge);
   ASSERT_EQ(merged.status, WAVEJIT_OK) << merged.detail;
   const AttentionOutput output = as_attention(merged, sequences, tokens, inputs.query_heads);
-  EXPECT_EQ(judge(whole, attention_reference(inputs), output).wrong(), "");
+  EXPECT_EQ(compare_rows(whole, attention_reference(inputs), output).wrong(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MergedCalls, ::testing::Values("gfx942", "gfx950", "gfx1201"));

@@ -189,9 +189,9 @@ TEST_P(RowSum, IsAProblemOfTheProgram) {
     ASSERT_TRUE(written) << written.error().what;
     EXPECT_EQ(one->missing(**written, {}, 0), "");
     EXPECT_EQ(*one->broken_fence(), "");
-    const tools::Judgement judgement = one->judge(**written, 1);
-    EXPECT_EQ(judgement.wrong(), "");
-    EXPECT_EQ(judgement.rows, one->rows());
+    const tools::Comparison comparison = one->compare(**written, 1);
+    EXPECT_EQ(comparison.wrong(), "");
+    EXPECT_EQ(comparison.rows, one->rows());
   }
   const auto wrong = tools::parse_problem("row_sum fp16 r0 c4");
   ASSERT_FALSE(wrong);

@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "support/byte_floats.h"
+#include "support/compared_rows.h"
 #include "support/fenced_tensor.h"
-#include "support/judged_rows.h"
 #include "support/kept.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
@@ -483,12 +483,13 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   return out;
 }
 
-tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output) {
+tools::Comparison compare_rows(const AttentionCase& which, const AttentionAnswer& exact,
+                               const AttentionOutput& output) {
   const auto lse = which.lse ? std::span<const float>(output.lse) : std::span<const float>();
   if (which.output_fp32)
-    return judge(tools::Judge(format_of(which.storage), tools::fp32_format), which.inputs, exact,
-                 output_in_fp32(output), lse);
-  return judge(which.storage, which.inputs, exact, output.o, lse);
+    return compare_rows(tools::Checker(format_of(which.storage), tools::fp32_format), which.inputs, exact,
+                        output_in_fp32(output), lse);
+  return compare_rows(which.storage, which.inputs, exact, output.o, lse);
 }
 
 }  // namespace wavejit::tests

@@ -16,7 +16,7 @@
 #include "support/paged_cache.h"
 #include "support/storage_types.h"
 #include "support/tensor_layouts.h"
-#include "tools/judge.h"
+#include "tools/checker.h"
 #include "wavejit/simgpu.h"
 #include "wavejit/wavejit.h"
 
@@ -158,6 +158,6 @@ void set_schedule(wavejit_simgpu_schedule schedule, std::uint64_t seed);
 void leave_out(wavejit_simgpu_check check);
 
 // What the program's commands ask, over every row of the case.
-tools::Judgement judge(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
+tools::Comparison compare_rows(const AttentionCase& which, const AttentionAnswer& exact, const AttentionOutput& output);
 
 }  // namespace wavejit::tests

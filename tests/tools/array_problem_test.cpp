@@ -72,7 +72,7 @@ Ran run(const Copy& how) {
   EXPECT_TRUE((*written)->same_as(**written));
   return {.missing = one->missing(**written, *plan, 0),
           .fence = one->broken_fence().value_or("cannot be read"),
-          .verdict = one->judge(**written, 1).wrong()};
+          .verdict = one->compare(**written, 1).wrong()};
 }
 
 TEST(ArrayProblem, WhatIsRightPasses) {

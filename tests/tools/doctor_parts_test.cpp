@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "tools/doctor/judge.h"
+#include "tools/doctor/checker.h"
 #include "tools/doctor/patterns.h"
 #include "tools/doctor/sums.h"
 #include "tools/families.h"
@@ -92,12 +92,12 @@ TEST(Doctor, ModelsOfSumsTellTheirWays) {
   EXPECT_EQ(by("groups of 8, each added exactly", one, 0x1.000002p-24F), 1 + 0x1p-23F);
 }
 
-doctor::Probe probe_of(std::string_view judge, std::string_view pattern) {
+doctor::Probe probe_of(std::string_view check, std::string_view pattern) {
   return {.name = "made",
           .target = "",
           .settles = "",
           .risk = 1,
-          .judge = judge,
+          .check = check,
           .pattern = pattern,
           .input_words = 1,
           .output_words = 1,
@@ -111,16 +111,16 @@ TEST(Doctor, UlpsAreCounted) {
   std::vector<std::uint32_t> answer;
   for (const std::uint32_t word : words)
     answer.push_back(std::bit_cast<std::uint32_t>(std::sqrt(std::bit_cast<float>(word))));
-  EXPECT_EQ(doctor::judge(probe, words, answer, {}).status, doctor::Status::as_expected);
+  EXPECT_EQ(doctor::check(probe, words, answer, {}).status, doctor::Status::as_expected);
   const double exact = std::sqrt(static_cast<double>(std::bit_cast<float>(words[9])));
   ASSERT_TRUE(std::isnormal(std::bit_cast<float>(words[9])));
   // The other neighbour of the exact value, then one beyond.
   answer[9] += std::bit_cast<float>(answer[9]) < exact ? 1 : -1;
-  const doctor::Finding other = doctor::judge(probe, words, answer, {});
+  const doctor::Finding other = doctor::check(probe, words, answer, {});
   EXPECT_EQ(other.status, doctor::Status::differs) << other.text;
   EXPECT_EQ(other.data.at("beyond_simulated"), 1);
   answer[9] += std::bit_cast<float>(answer[9]) < exact ? -2 : 2;
-  EXPECT_EQ(doctor::judge(probe, words, answer, {}).status, doctor::Status::failed);
+  EXPECT_EQ(doctor::check(probe, words, answer, {}).status, doctor::Status::failed);
 }
 
 TEST(Doctor, DiesInTurnAreSeen) {
@@ -129,7 +129,7 @@ TEST(Doctor, DiesInTurnAreSeen) {
   const auto answer = [&](auto die_of) {
     std::vector<std::uint32_t> words;
     for (unsigned i = 0; i < 64 * probe.workgroups; ++i) words.push_back(die_of(i / 64));
-    return doctor::judge(probe, {}, words, {});
+    return doctor::check(probe, {}, words, {});
   };
   EXPECT_TRUE(answer([](unsigned i) { return (i + 3) % 6; }).text.contains("round 6 dies"));
   EXPECT_TRUE(answer([](unsigned) { return 2U; }).text.contains("round 1 die"));
@@ -139,7 +139,7 @@ TEST(Doctor, DiesInTurnAreSeen) {
 TEST(Doctor, WithoutASimulatedGpuAnswersAreTold) {
   const doctor::Probe probe = probe_of("bits", "numbers");
   const std::vector<std::uint32_t> words = doctor::words_of(probe);
-  const doctor::Finding told = doctor::judge(probe, words, words, {});
+  const doctor::Finding told = doctor::check(probe, words, words, {});
   EXPECT_EQ(told.status, doctor::Status::told);
   EXPECT_EQ(told.data.at("answer").size(), 256U);
 }

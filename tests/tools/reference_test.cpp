@@ -206,8 +206,8 @@ TEST_F(ExactRowsTest, BlocksDoNotShow) {
   }
 }
 
-// The judge's own tests are tests/templates/attention_forward's; here, that each number meets its own exact one.
-class JudgedArraysTest : public ::testing::Test {
+// The checker's own tests are tests/templates/attention_forward's; here, that each number meets its own exact one.
+class ComparedArraysTest : public ::testing::Test {
  protected:
   Shape shape_ = {2, 5, 2, 8};
   Array q_ = array_of(shape_, normal_values(shape_, 1));
@@ -224,29 +224,29 @@ class JudgedArraysTest : public ::testing::Test {
   }
 };
 
-TEST_F(JudgedArraysTest, TheRoundedAnswerPasses) {
-  const auto judgement = judge(problem_, exact_, rounded_output(), lse_);
-  EXPECT_EQ(judgement.wrong(), "");
-  EXPECT_EQ(judgement.rows, 20);
-  EXPECT_EQ(judgement.compared, 160);
-  EXPECT_GT(judgement.max_error, 0);
-  EXPECT_GT(judgement.of_bound, 0);
+TEST_F(ComparedArraysTest, TheRoundedAnswerPasses) {
+  const auto comparison = compare_rows(problem_, exact_, rounded_output(), lse_);
+  EXPECT_EQ(comparison.wrong(), "");
+  EXPECT_EQ(comparison.rows, 20);
+  EXPECT_EQ(comparison.compared, 160);
+  EXPECT_GT(comparison.max_error, 0);
+  EXPECT_GT(comparison.of_bound, 0);
 }
 
-TEST_F(JudgedArraysTest, AnErrorBeyondTheBoundFailsAndIsLocated) {
+TEST_F(ComparedArraysTest, AnErrorBeyondTheBoundFailsAndIsLocated) {
   auto output = rounded_output();
   output[((1 * 5 + 3) * 2 + 1) * 8 + 6] += 0.01F;
-  EXPECT_THAT(judge(problem_, exact_, output, lse_).wrong(),
+  EXPECT_THAT(compare_rows(problem_, exact_, output, lse_).wrong(),
               ::testing::HasSubstr("first difference at sequence 1, token 3, head 1, dim 6: "));
   // [batch 0][head 1][token 2]
   lse_[7] += 0.001F;
-  EXPECT_THAT(judge(problem_, exact_, rounded_output(), lse_).wrong(),
+  EXPECT_THAT(compare_rows(problem_, exact_, rounded_output(), lse_).wrong(),
               ::testing::HasSubstr("first difference at sequence 0, token 2, head 1, LSE: "));
-  EXPECT_EQ(judge(problem_, exact_, rounded_output(), {}).wrong(), "");
+  EXPECT_EQ(compare_rows(problem_, exact_, rounded_output(), {}).wrong(), "");
 }
 
 // Two keys of equal weight whose values cancel: the answer is 0, yet rounding P may leave half an ulp of Σ p·|v| = 1.
-TEST(JudgedArrays, RoundingsOfTheWeightsAreAllowedWhereValuesCancel) {
+TEST(ComparedArrays, RoundingsOfTheWeightsAreAllowedWhereValuesCancel) {
   const Array q = array_of({1, 1, 1, 1}, {0});
   const Array k = array_of({1, 2, 1, 1}, {0, 0});
   const Array v = array_of({1, 2, 1, 1}, {1, -1});
@@ -255,19 +255,19 @@ TEST(JudgedArrays, RoundingsOfTheWeightsAreAllowedWhereValuesCancel) {
   EXPECT_EQ(exact.output, std::vector<double>{0});
   EXPECT_EQ(exact.magnitude, std::vector<double>{1});
   EXPECT_EQ(exact.spread, std::vector<double>{0.5});
-  EXPECT_TRUE(judge(problem, exact, std::vector{0x1p-12F}, {}).passed());
-  EXPECT_FALSE(judge(problem, exact, std::vector{0x1p-10F}, {}).passed());
+  EXPECT_TRUE(compare_rows(problem, exact, std::vector{0x1p-12F}, {}).passed());
+  EXPECT_FALSE(compare_rows(problem, exact, std::vector{0x1p-10F}, {}).passed());
 }
 
-TEST_F(JudgedArraysTest, RowsWithoutKeysMustBeMinusInfinity) {
+TEST_F(ComparedArraysTest, RowsWithoutKeysMustBeMinusInfinity) {
   const Array none = array_of({2, 0, 2, 8}, {});
   const AttentionArrays problem{.q = &q_, .k = &none, .v = &none};
   const auto exact = exact_attention(problem);
   const std::vector<float> zeros(160, 0.0F);
   std::vector<float> lse(20, -std::numeric_limits<float>::infinity());
-  EXPECT_EQ(judge(problem, exact, zeros, lse).wrong(), "");
+  EXPECT_EQ(compare_rows(problem, exact, zeros, lse).wrong(), "");
   lse[3] = -1e30F;
-  EXPECT_FALSE(judge(problem, exact, zeros, lse).passed());
+  EXPECT_FALSE(compare_rows(problem, exact, zeros, lse).passed());
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ void expect_close(const ScratchDirectory& scratch, const AttentionArrays& proble
   ASSERT_EQ(output.size(), exact.output.size());
   const auto lse = floats_of(scratch / "l.npy", "(2, 4, 33)");
   ASSERT_EQ(lse.size(), exact.lse.size());
-  EXPECT_EQ(judge(problem, exact, output, lse).wrong(), "");
+  EXPECT_EQ(compare_rows(problem, exact, output, lse).wrong(), "");
 }
 
 TEST_F(RunCommandTest, ComputesAttentionOnBothTargetsAndFindsTheKernelAgain) {

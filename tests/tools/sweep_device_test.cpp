@@ -46,7 +46,7 @@ TEST_P(SweepDeviceTest, ViewsGiveTheRowsOfTheWhole) {
   const auto whole = device->read(all_rows(*problem));
   ASSERT_TRUE(whole);
   reference.want(all_rows(*problem));
-  EXPECT_EQ(judge(*problem, reference, all_rows(*problem), *whole).wrong(), "");
+  EXPECT_EQ(compare_rows(*problem, reference, all_rows(*problem), *whole).wrong(), "");
 
   const std::vector<View> all = choose_views(*problem, 1e12);
   for (const View& view : {all.front(), all[all.size() / 2], all.back()}) {

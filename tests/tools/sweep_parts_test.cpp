@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What `wavejit sweep` is made of: lists, inputs, samples, the reference and the judge.
+// What `wavejit sweep` is made of: lists, inputs, samples, the reference and the checker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/inputs.h"
-#include "templates/attention/program/judge.h"
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
+#include "templates/attention/program/written_rows.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tool_test_support.h"
@@ -281,9 +281,9 @@ TEST(SweepSamplingTest, ViewsBeginWhereADiagonalCan) {
   EXPECT_EQ(choose_views(p, 1).size(), 1U);
 }
 
-// ---- Reference and judge --------------------------------------------------------------------------------------------
+// ---- Reference and checker --------------------------------------------------------------------------------------------
 
-class SweepJudgeTest : public ::testing::Test {
+class SweepCheckerTest : public ::testing::Test {
  protected:
   Experiment problem_ = problem_of("attention_forward fp16 b1 q5 k4 h2 d64 causal lse");
   Inputs inputs_{problem_.type, problem_.inputs, problem_.seed};
@@ -302,48 +302,48 @@ class SweepJudgeTest : public ::testing::Test {
       }
     }
   }
-  Judgement judged() { return judge(problem_, reference_, rows_, written_); }
+  Comparison compared() { return compare_rows(problem_, reference_, rows_, written_); }
 };
 
 // Row 0 of five sees no key of four.
-TEST_F(SweepJudgeTest, TheRoundedAnswerPasses) {
+TEST_F(SweepCheckerTest, TheRoundedAnswerPasses) {
   EXPECT_EQ(reference_.at({0, 0}, 0).lse, -std::numeric_limits<double>::infinity());
-  const Judgement judgement = judged();
-  EXPECT_EQ(judgement.wrong(), "");
-  EXPECT_EQ(judgement.rows, 10);
-  EXPECT_EQ(judgement.compared, 640);
-  EXPECT_GT(judgement.max_error, 0);
+  const Comparison comparison = compared();
+  EXPECT_EQ(comparison.wrong(), "");
+  EXPECT_EQ(comparison.rows, 10);
+  EXPECT_EQ(comparison.compared, 640);
+  EXPECT_GT(comparison.max_error, 0);
 }
 
-TEST_F(SweepJudgeTest, EachTensorIsHeldAgainstItsOwnPlace) {
+TEST_F(SweepCheckerTest, EachTensorIsHeldAgainstItsOwnPlace) {
   const WrittenRows good = written_;
   written_[{0, 1}][3].output[7] = encode(HalfType::fp16, 9);
-  EXPECT_THAT(judged().wrong(), ::testing::HasSubstr("sequence 0, token 3, head 1, dim 7: 9 instead of "));
+  EXPECT_THAT(compared().wrong(), ::testing::HasSubstr("sequence 0, token 3, head 1, dim 7: 9 instead of "));
   written_ = good;
   written_[{0, 0}][4].lse += 0.01F;
-  EXPECT_THAT(judged().wrong(), ::testing::HasSubstr("sequence 0, token 4, head 0, LSE: "));
+  EXPECT_THAT(compared().wrong(), ::testing::HasSubstr("sequence 0, token 4, head 0, LSE: "));
   // What was not asked for is not looked at.
   problem_.lse = false;
-  EXPECT_EQ(judged().wrong(), "");
+  EXPECT_EQ(compared().wrong(), "");
 }
 
 // One number for all elements, in units of the largest: what is small beside that, only this project's limits see.
-TEST_F(SweepJudgeTest, LimitsOfRocmlirAreOfTheWholeResult) {
+TEST_F(SweepCheckerTest, LimitsOfRocmlirAreOfTheWholeResult) {
   const double limit = rocmlir_limit(problem_.text);
   EXPECT_EQ(limit, 0.005);
-  EXPECT_EQ(wrong_by_rms(judged(), limit), "");
+  EXPECT_EQ(wrong_by_rms(compared(), limit), "");
   const WrittenRows good = written_;
   auto& element = written_[{0, 1}][3].output[7];
   element = encode(HalfType::fp16, decode(HalfType::fp16, element) + 0.05);
-  EXPECT_NE(judged().wrong(), "");
-  EXPECT_EQ(wrong_by_rms(judged(), limit), "");
+  EXPECT_NE(compared().wrong(), "");
+  EXPECT_EQ(wrong_by_rms(compared(), limit), "");
   // 9 is the largest now: √(about 9² / 640) / 9.
   element = encode(HalfType::fp16, 9);
-  EXPECT_THAT(wrong_by_rms(judged(), limit), ::testing::HasSubstr("RMS error 0.0"));
-  EXPECT_NEAR(judged().relative_rms(), 1 / std::sqrt(640), 0.01);
+  EXPECT_THAT(wrong_by_rms(compared(), limit), ::testing::HasSubstr("RMS error 0.0"));
+  EXPECT_NEAR(compared().relative_rms(), 1 / std::sqrt(640), 0.01);
   written_ = good;
   written_[{0, 0}][4].output[0] = encode(HalfType::fp16, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_THAT(wrong_by_rms(judged(), limit),
+  EXPECT_THAT(wrong_by_rms(compared(), limit),
               ::testing::HasSubstr("not finite: 0 of the exact answer, 1 of the result"));
 }
 

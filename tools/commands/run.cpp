@@ -225,7 +225,7 @@ Result<ExitCode> run(Arguments& arguments) {
     steps.ended("repeat");
   }
   if (arguments.check) {
-    report.judgement = call.check();
+    report.comparison = call.check();
     steps.ended("check");
   }
   if (auto written = write_outputs(arguments, trace, timeline_cycles, *outputs, report); !written)

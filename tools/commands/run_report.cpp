@@ -33,20 +33,20 @@ std::string time_text(std::uint64_t nanoseconds) {
   return fmt::format("{:.1f} s", value / 1e9);
 }
 
-std::string error_text(const Judgement& judgement) {
-  std::string text = fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.max_error, 100 * judgement.of_bound);
-  if (judgement.rms) text += fmt::format("; row RMS {:.2f} of the expected, limit {}", *judgement.rms, row_rms_limit);
-  return text + fmt::format("; 1 - cosine {:.2g}", 1 - judgement.least_cosine);
+std::string error_text(const Comparison& comparison) {
+  std::string text = fmt::format("max {:.3g}, {:.0f} % of its bound", comparison.max_error, 100 * comparison.of_bound);
+  if (comparison.rms) text += fmt::format("; row RMS {:.2f} of the expected, limit {}", *comparison.rms, row_rms_limit);
+  return text + fmt::format("; 1 - cosine {:.2g}", 1 - comparison.least_cosine);
 }
 
-std::string lse_text(const Judgement& judgement) {
-  return fmt::format("max {:.3g}, {:.0f} % of its bound", judgement.lse_error, 100 * judgement.lse_of_bound);
+std::string lse_text(const Comparison& comparison) {
+  return fmt::format("max {:.3g}, {:.0f} % of its bound", comparison.lse_error, 100 * comparison.lse_of_bound);
 }
 
 // Never "passed" alone where something was not finite, or not compared.
-std::string verdict_text(const Judgement& judgement) {
-  if (!judgement.passed()) return "FAILED: " + judgement.wrong();
-  const std::string remarks = judgement.remarks();
+std::string verdict_text(const Comparison& comparison) {
+  if (!comparison.passed()) return "FAILED: " + comparison.wrong();
+  const std::string remarks = comparison.remarks();
   return remarks.empty() ? "passed" : "passed; " + remarks;
 }
 
@@ -55,20 +55,20 @@ nlohmann::json number(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(std::isnan(value) ? "nan" : "inf");
 }
 
-nlohmann::json judgement_json(const std::optional<Judgement>& judgement) {
-  if (!judgement) return {};
-  return {{"passed", judgement->passed()},
-          {"wrong", judgement->wrong()},
-          {"max_error", number(judgement->max_error)},
-          {"error_of_bound", number(judgement->of_bound)},
-          {"row_rms_of_expected", judgement->rms ? number(*judgement->rms) : nlohmann::json()},
+nlohmann::json comparison_json(const std::optional<Comparison>& comparison) {
+  if (!comparison) return {};
+  return {{"passed", comparison->passed()},
+          {"wrong", comparison->wrong()},
+          {"max_error", number(comparison->max_error)},
+          {"error_of_bound", number(comparison->of_bound)},
+          {"row_rms_of_expected", comparison->rms ? number(*comparison->rms) : nlohmann::json()},
           {"row_rms_limit", row_rms_limit},
-          {"least_row_cosine", number(judgement->least_cosine)},
-          {"lse_error", number(judgement->lse_error)},
-          {"lse_error_of_bound", number(judgement->lse_of_bound)},
-          {"rows_beyond_limit_of_scores", judgement->rows_beyond_limit},
-          {"not_finite_exact", judgement->not_finite_exact},
-          {"not_finite_result", judgement->not_finite_result}};
+          {"least_row_cosine", number(comparison->least_cosine)},
+          {"lse_error", number(comparison->lse_error)},
+          {"lse_error_of_bound", number(comparison->lse_of_bound)},
+          {"rows_beyond_limit_of_scores", comparison->rows_beyond_limit},
+          {"not_finite_exact", comparison->not_finite_exact},
+          {"not_finite_result", comparison->not_finite_result}};
 }
 
 }  // namespace
@@ -112,10 +112,10 @@ std::string to_text(const RunReport& report) {
                                 report.repeats_identical ? "the same bits each time" : "DIFFERENT BITS"));
   }
   for (const std::string& note : report.notes) line("note", note);
-  if (report.judgement) {
-    line("error", error_text(*report.judgement));
-    if (report.judgement->worst_lse) line("lse", lse_text(*report.judgement));
-    line("check", verdict_text(*report.judgement));
+  if (report.comparison) {
+    line("error", error_text(*report.comparison));
+    if (report.comparison->worst_lse) line("lse", lse_text(*report.comparison));
+    line("check", verdict_text(*report.comparison));
   }
   for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
   if (!report.cycles.empty()) line("trust", model_error_text(report.target));
@@ -138,7 +138,7 @@ std::string to_json(const RunReport& report) {
                          {"steps_ns", steps},
                          {"notes", report.notes},
                          {"written", report.written},
-                         {"check", judgement_json(report.judgement)},
+                         {"check", comparison_json(report.comparison)},
                          {"passed", report.passed()}};
   if (report.repeats > 0) {
     json["repeats"] = {{"count", report.repeats},

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/judge.h"
+#include "tools/checker.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
@@ -24,12 +24,12 @@ struct RunReport {
   std::uint64_t median_repeat_ns = 0;  // entry of the call to its return
   std::string last_origin;
   bool repeats_identical = true;
-  std::optional<Judgement> judgement;
+  std::optional<Comparison> comparison;
   std::string cycles;  // of the first call, if asked for: one JSON object a launch and line
   std::vector<std::string> notes;
   std::vector<std::string> written;
 
-  bool passed() const { return repeats_identical && (!judgement || judgement->passed()); }
+  bool passed() const { return repeats_identical && (!comparison || comparison->passed()); }
 };
 
 // "compiled", "on disk", "in memory"

@@ -16,7 +16,7 @@ set(rows "")
 foreach(file ${files})
   cmake_path(GET file STEM name)
   file(READ ${file} text)
-  foreach(field settles risk targets judge inputs outputs workgroups lds)
+  foreach(field settles risk targets check inputs outputs workgroups lds)
     if(text MATCHES "(^|\n)// ${field}: ([^\n]*)")
       set(field_${field} "${CMAKE_MATCH_2}")
     else()
@@ -56,7 +56,7 @@ foreach(file ${files})
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
     string(APPEND code "alignas(8) constexpr unsigned char ${name}_${target}[] = {${bytes}};\n")
     string(APPEND rows "    {.name = \"${name}\", .target = \"${target}\", .settles = \"${settles}\", .risk = ${field_risk}, "
-                       ".judge = \"${field_judge}\", .pattern = \"${pattern}\", .input_words = ${input_words}, "
+                       ".check = \"${field_check}\", .pattern = \"${pattern}\", .input_words = ${input_words}, "
                        ".output_words = ${field_outputs}, .workgroups = ${field_workgroups}, .code = ${name}_${target}},\n")
   endforeach()
 endforeach()

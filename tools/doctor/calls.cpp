@@ -79,7 +79,7 @@ Finding against_float64(Finding finding, const Subjects& subjects, const std::sh
                         {"kernel", outcome.kernel_spec},
                         {"passed", outcome.verdict == sweep::Verdict::passed},
                         {"reason", outcome.reason},
-                        {"of_bound", outcome.judgement.of_bound}});
+                        {"of_bound", outcome.comparison.of_bound}});
     if (outcome.verdict == sweep::Verdict::passed) passed += (passed.empty() ? "" : ", ") + outcome.pipeline;
     if (outcome.verdict == sweep::Verdict::failed)
       wrong += fmt::format("{}{}: {}", wrong.empty() ? "" : "; ", outcome.pipeline, outcome.reason);

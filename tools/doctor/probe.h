@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One question to a GPU's instructions: a kernel of a wave or a few, what it is given, and how its answer is judged.
+// One question to a GPU's instructions: a kernel of a wave or a few, what it is given, and how its answer is checked.
 // Probes are files (probes/*.s) that the build assembles for every target that has them (assemble.cmake).
 #pragma once
 
@@ -15,8 +15,8 @@ struct Probe {
   std::string_view settles;  // which sentence or guess of the project
   int risk = 1;              // 1: registers only; 2: memory of its own; 3: what no document promises
   // "bits": as the simulated GPU has them; "ulps <function>"; "sums <type> <rows> <k of a lane>";
-  // "round": dies in turn (judge.cpp).
-  std::string_view judge;
+  // "round": dies in turn (checker.cpp).
+  std::string_view check;
   std::string_view pattern;             // what it is given (patterns.h)
   unsigned input_words = 0;             // of a lane
   unsigned output_words = 0;            // of a lane

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
 
+#include "tools/doctor/checker.h"
 #include "tools/doctor/examination.h"
-#include "tools/doctor/judge.h"
 #include "tools/doctor/patterns.h"
 
 namespace wavejit::tools::doctor {
@@ -46,7 +46,7 @@ std::vector<Question> probe_questions(const Subjects& subjects) {
                              const AsBuilt as_built;
                              if (const auto simulated = subjects.simulated->run(probe, words)) expected = *simulated;
                            }
-                           return judge(probe, words, *answer, expected);
+                           return check(probe, words, *answer, expected);
                          }});
   }
   return questions;

@@ -48,7 +48,7 @@ nlohmann::json number(double value) {
 using Fields = std::vector<std::pair<const char*, nlohmann::json>>;
 
 Fields fields_of(const Outcome& outcome) {
-  const Judgement& judgement = outcome.judgement;
+  const Comparison& comparison = outcome.comparison;
   return {{"line", outcome.line},
           {"descriptor", outcome.descriptor},
           {"pipeline", outcome.pipeline},
@@ -59,20 +59,20 @@ Fields fields_of(const Outcome& outcome) {
           {"ran", outcome.ran},
           {"schedules", outcome.schedules},
           {"rows", outcome.rows_of_problem},
-          {"rows_compared", judgement.rows},
-          {"max_error", number(judgement.max_error)},
-          {"error_of_bound", number(judgement.of_bound)},
-          {"error_of_bound_at", judgement.worst ? judgement.worst->text() : std::string()},
-          {"elements_out_of_bound", judgement.elements_beyond},
-          {"row_rms_of_expected", judgement.rms ? number(*judgement.rms) : nlohmann::json()},
-          {"rms_of_largest", number(judgement.relative_rms())},
-          {"least_row_cosine", number(judgement.least_cosine)},
-          {"rows_out_of_bound", judgement.rows_beyond},
-          {"lse_error", number(judgement.lse_error)},
-          {"lse_error_of_bound", number(judgement.lse_of_bound)},
-          {"lse_out_of_bound", judgement.lse_beyond},
-          {"not_finite_exact", judgement.not_finite_exact},
-          {"not_finite_result", judgement.not_finite_result},
+          {"rows_compared", comparison.rows},
+          {"max_error", number(comparison.max_error)},
+          {"error_of_bound", number(comparison.of_bound)},
+          {"error_of_bound_at", comparison.worst ? comparison.worst->text() : std::string()},
+          {"elements_out_of_bound", comparison.elements_beyond},
+          {"row_rms_of_expected", comparison.rms ? number(*comparison.rms) : nlohmann::json()},
+          {"rms_of_largest", number(comparison.relative_rms())},
+          {"least_row_cosine", number(comparison.least_cosine)},
+          {"rows_out_of_bound", comparison.rows_beyond},
+          {"lse_error", number(comparison.lse_error)},
+          {"lse_error_of_bound", number(comparison.lse_of_bound)},
+          {"lse_out_of_bound", comparison.lse_beyond},
+          {"not_finite_exact", comparison.not_finite_exact},
+          {"not_finite_result", comparison.not_finite_result},
           {"compile_ms", number(outcome.compile_ms)},
           {"run_ms", number(outcome.run_ms)},
           {"reference_ms", number(outcome.reference_ms)}};
@@ -80,7 +80,7 @@ Fields fields_of(const Outcome& outcome) {
 
 // rocMLIR's limit, where it has one.
 double share_of_limit(const Outcome& outcome) {
-  return outcome.judgement.relative_rms() / rocmlir_limit(outcome.descriptor);
+  return outcome.comparison.relative_rms() / rocmlir_limit(outcome.descriptor);
 }
 
 std::string plain(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
@@ -105,20 +105,20 @@ std::string table_header() {
 
 std::string table_row(const Outcome& outcome) {
   // Nothing ran, or nothing came back.
-  if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) {
+  if (outcome.verdict == Verdict::set_aside || outcome.comparison.rows == 0) {
     return fmt::format("{:<6} {:<8} {}: {}", to_text(outcome.verdict), outcome.pipeline, outcome.descriptor,
                        outcome.reason);
   }
-  const Judgement& judgement = outcome.judgement;
+  const Comparison& comparison = outcome.comparison;
   std::string text = fmt::format(
       "{:<6} {:<8} {:>9.3g} {:>9} {:>9} {:>10.2g} {:>8} {:>8} {:>8}  {:<8}  {}", to_text(outcome.verdict),
-      outcome.pipeline, judgement.max_error, fmt::format("{:.0f} %", 100 * judgement.of_bound),
-      judgement.rms ? fmt::format("{:.2f}", *judgement.rms) : "-", 1 - judgement.least_cosine,
-      judgement.worst_lse ? fmt::format("{:.2g}", judgement.lse_error) : "-", duration_text(outcome.compile_ms),
+      outcome.pipeline, comparison.max_error, fmt::format("{:.0f} %", 100 * comparison.of_bound),
+      comparison.rms ? fmt::format("{:.2f}", *comparison.rms) : "-", 1 - comparison.least_cosine,
+      comparison.worst_lse ? fmt::format("{:.2g}", comparison.lse_error) : "-", duration_text(outcome.compile_ms),
       duration_text(outcome.run_ms), outcome.key.substr(0, 8), outcome.descriptor);
   if (outcome.ran != "whole") text += fmt::format("  [{}]", outcome.ran);
-  if (judgement.rows != outcome.rows_of_problem)
-    text += fmt::format("  [{} of {} rows compared]", judgement.rows, outcome.rows_of_problem);
+  if (comparison.rows != outcome.rows_of_problem)
+    text += fmt::format("  [{} of {} rows compared]", comparison.rows, outcome.rows_of_problem);
   if (!outcome.reason.empty()) text += ": " + outcome.reason;
   return text;
 }
@@ -131,33 +131,33 @@ std::string summary(const Report& report) {
   const Outcome* by_element = nullptr;
   const Outcome* by_row = nullptr;
   const Outcome* by_lse = nullptr;
-  const auto larger = [](const Outcome*& worst, const Outcome& one, double Judgement::* figure) {
-    if (worst == nullptr || one.judgement.*figure > worst->judgement.*figure) worst = &one;
+  const auto larger = [](const Outcome*& worst, const Outcome& one, double Comparison::* figure) {
+    if (worst == nullptr || one.comparison.*figure > worst->comparison.*figure) worst = &one;
   };
   for (const Outcome& outcome : report.outcomes) {
-    if (outcome.verdict == Verdict::set_aside || outcome.judgement.rows == 0) continue;
-    larger(by_element, outcome, &Judgement::of_bound);
-    if (outcome.judgement.rms && (by_row == nullptr || *outcome.judgement.rms > *by_row->judgement.rms))
+    if (outcome.verdict == Verdict::set_aside || outcome.comparison.rows == 0) continue;
+    larger(by_element, outcome, &Comparison::of_bound);
+    if (outcome.comparison.rms && (by_row == nullptr || *outcome.comparison.rms > *by_row->comparison.rms))
       by_row = &outcome;
-    larger(by_lse, outcome, &Judgement::lse_of_bound);
+    larger(by_lse, outcome, &Comparison::lse_of_bound);
   }
   const Outcome* by_rms = nullptr;
   for (const Outcome& outcome : report.outcomes)
-    if (outcome.judgement.rows > 0 && outcome.judgement.rms &&
+    if (outcome.comparison.rows > 0 && outcome.comparison.rms &&
         (by_rms == nullptr || share_of_limit(outcome) > share_of_limit(*by_rms)))
       by_rms = &outcome;
   const auto of = [](const Outcome& outcome) { return fmt::format("{} on {}", outcome.descriptor, outcome.pipeline); };
-  if (by_element != nullptr && by_element->judgement.worst)
-    text += fmt::format("closest to its bound: {}, {}\n", by_element->judgement.worst->text(), of(*by_element));
+  if (by_element != nullptr && by_element->comparison.worst)
+    text += fmt::format("closest to its bound: {}, {}\n", by_element->comparison.worst->text(), of(*by_element));
   if (by_row != nullptr) {
-    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", *by_row->judgement.rms,
+    text += fmt::format("largest row RMS: {:.2f} of the expected, limit {}, {}\n", *by_row->comparison.rms,
                         row_rms_limit, of(*by_row));
   }
   if (report.rocmlir_limits && by_rms != nullptr)
     text += fmt::format("closest to rocMLIR's limit: RMS error {:.3g} of the largest element, limit {}, {}\n",
-                        by_rms->judgement.relative_rms(), rocmlir_limit(by_rms->descriptor), of(*by_rms));
-  if (by_lse != nullptr && by_lse->judgement.worst_lse)
-    text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->judgement.worst_lse->text(), of(*by_lse));
+                        by_rms->comparison.relative_rms(), rocmlir_limit(by_rms->descriptor), of(*by_rms));
+  if (by_lse != nullptr && by_lse->comparison.worst_lse)
+    text += fmt::format("LSE closest to its bound: {}, {}\n", by_lse->comparison.worst_lse->text(), of(*by_lse));
   for (const Refused& line : report.bad) text += fmt::format("line {}: {}\n", line.line, line.why.what);
   return text;
 }

@@ -37,10 +37,10 @@ double rocmlir_limit(std::string_view descriptor) {
   return unscaled && dims > largest_usual_dim ? unscaled_limit : limit;
 }
 
-std::string wrong_by_rms(const Judgement& judgement, double limit) {
-  if (judgement.compared == 0) return "nothing finite was compared";
-  if (judgement.not_finite_result != judgement.not_finite_exact) return judgement.remarks();
-  const double rms = judgement.relative_rms();
+std::string wrong_by_rms(const Comparison& comparison, double limit) {
+  if (comparison.compared == 0) return "nothing finite was compared";
+  if (comparison.not_finite_result != comparison.not_finite_exact) return comparison.remarks();
+  const double rms = comparison.relative_rms();
   return rms <= limit ? std::string() : fmt::format("RMS error {:.3g} of the largest element, limit {}", rms, limit);
 }
 

@@ -197,13 +197,13 @@ class CaseRun {
     }
 
     const auto started = Clock::now();
-    outcome.judgement = case_->judge(*first, settings_.sample);
+    outcome.comparison = case_->compare(*first, settings_.sample);
     outcome.reference_ms = milliseconds_since(started);
-    if (wrong.empty() && outcome.judgement.rows == 0) wrong = "no row was written";
+    if (wrong.empty() && outcome.comparison.rows == 0) wrong = "no row was written";
     // Where rocMLIR has no limit, there are this project's.
-    const bool by_rms = settings_.rocmlir_limits && outcome.judgement.rms.has_value();
-    if (wrong.empty() && (settings_.own_limits || !by_rms)) wrong = outcome.judgement.wrong();
-    if (wrong.empty() && by_rms) wrong = wrong_by_rms(outcome.judgement, rocmlir_limit(outcome.descriptor));
+    const bool by_rms = settings_.rocmlir_limits && outcome.comparison.rms.has_value();
+    if (wrong.empty() && (settings_.own_limits || !by_rms)) wrong = outcome.comparison.wrong();
+    if (wrong.empty() && by_rms) wrong = wrong_by_rms(outcome.comparison, rocmlir_limit(outcome.descriptor));
     if (wrong.empty() && by_first_pipeline_ != nullptr && case_->same_bits(outcome.kernel_spec, first_spec_)) {
       if (const std::string where = first->difference(*by_first_pipeline_); !where.empty())
         wrong = fmt::format("other bits than pipeline {}: {}", first_pipeline_, where);

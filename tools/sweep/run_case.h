@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/judge.h"
+#include "tools/checker.h"
 #include "tools/simulated_gpu.h"
 #include "tools/sweep/list.h"
 
@@ -52,7 +52,7 @@ struct Outcome {
   Verdict verdict = Verdict::set_aside;
   std::string reason;        // what did not pass, or why it was set aside
   std::string reason_class;  // of what was set aside: few words, for counting
-  Judgement judgement;
+  Comparison comparison;
   std::int64_t rows_of_problem = 0;
   std::string ran;        // "whole", "5 of 65536 workgroups", "1 of 1151 runs of 256 rows"
   std::string schedules;  // blank-separated

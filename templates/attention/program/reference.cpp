@@ -100,16 +100,16 @@ ExactAttention exact_attention(const AttentionArrays& problem) {
 
 StorageFormat storage_format(HalfType type) { return type == HalfType::fp16 ? fp16_format : bf16_format; }
 
-Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
-                std::span<const float> lse) {
+Comparison compare_rows(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
+                        std::span<const float> lse) {
   const Sizes s(problem);
-  Judge judge(storage_format(problem.type), problem.output_fp32 ? fp32_format : storage_format(problem.type));
+  Checker checker(storage_format(problem.type), problem.output_fp32 ? fp32_format : storage_format(problem.type));
   for (std::size_t batch = 0; batch < s.batch; ++batch) {
     for (std::size_t query = 0; query < s.queries; ++query) {
       for (std::size_t head = 0; head < s.heads; ++head) {
         const std::size_t at = ((batch * s.queries + query) * s.heads + head) * s.head_dim_v;
         const std::size_t row = (batch * s.heads + head) * s.queries + query;
-        judge.row(
+        checker.row(
             {.sequence = static_cast<std::int64_t>(batch),
              .token = static_cast<std::int64_t>(query),
              .head = static_cast<std::int64_t>(head)},
@@ -123,7 +123,7 @@ Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std
       }
     }
   }
-  return judge.judgement();
+  return checker.comparison();
 }
 
 }  // namespace wavejit::attention::program

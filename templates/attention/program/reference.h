@@ -12,8 +12,8 @@
 #include "templates/attention/program/score_rules.h"
 #include "templates/attention/program/vocabulary.h"
 #include "tools/all_cores.h"
+#include "tools/checker.h"
 #include "tools/half.h"
-#include "tools/judge.h"
 #include "tools/npy.h"
 
 namespace wavejit::attention::program {
@@ -36,7 +36,7 @@ struct HeadRows {
   double least_weight = 0;
 };
 
-// As the judge wants them (tools/judge.h).
+// As the checker wants them (tools/checker.h).
 struct ExactRows {
   std::vector<double> output;     // [rows][head dim of v]
   std::vector<double> magnitude;  // Σ p·|v| / Σ p, as output
@@ -83,9 +83,9 @@ struct ExactAttention {
 // On all cores.
 ExactAttention exact_attention(const AttentionArrays& problem);
 
-// Judges the whole result; `lse` is empty where none was asked for.
-Judgement judge(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
-                std::span<const float> lse);
+// Compares the whole result; `lse` is empty where none was asked for.
+Comparison compare_rows(const AttentionArrays& problem, const ExactAttention& exact, std::span<const float> output,
+                        std::span<const float> lse);
 
 // What the kernels of a type round to.
 StorageFormat storage_format(HalfType type);

@@ -152,9 +152,9 @@ class GradientsCall : public ArrayCall {
     return same;
   }
 
-  Judgement check() const override {
+  Comparison check() const override {
     const Gradients exact = exact_gradients(arrays());
-    BoundJudge judge;
+    BoundChecker checker;
     for (const Answer& answer : answers_) {
       const Gradient& gradient = exact.*answer.exact;
       const std::vector<float> values = numbers(answer);
@@ -162,11 +162,11 @@ class GradientsCall : public ArrayCall {
       for (std::size_t row = 0; row < answer.rows(); ++row) {
         const std::size_t at = row * static_cast<std::size_t>(answer.stride);
         const std::vector<double> bounds = bounds_of(arrays(), gradient, at, columns);
-        judge.row(answer.place(static_cast<std::int64_t>(row)), std::span(gradient.values).subspan(at, columns), bounds,
-                  std::span(values).subspan(row * columns, columns));
+        checker.row(answer.place(static_cast<std::int64_t>(row)), std::span(gradient.values).subspan(at, columns),
+                    bounds, std::span(values).subspan(row * columns, columns));
       }
     }
-    return judge.judgement();
+    return checker.comparison();
   }
 
   std::vector<OutputArray> answers() const override {

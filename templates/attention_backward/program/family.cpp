@@ -88,7 +88,7 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   optional(arrays->sinks);
   problem.columns = columns;
   // An answer has one type. The gradient of sinks is f32, that of a bias what is asked for: beside others of the same
-  // type they stand in the answer, else in memory that nobody judges.
+  // type they stand in the answer, else in memory that nobody checks.
   const std::size_t sinks = arrays->sinks.size() * static_cast<std::size_t>(arrays->experiment.batch);
   const std::size_t biases = arrays->with_d_bias ? arrays->bias.size() : 0;
   const bool answers_sinks = arrays->experiment.output_fp32;

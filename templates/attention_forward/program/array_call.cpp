@@ -255,7 +255,7 @@ class AttentionCall : public ArrayCall {
     return true;
   }
 
-  Judgement check() const override {
+  Comparison check() const override {
     AttentionArrays problem;
     problem.type = type_;
     problem.output_fp32 = output_fp32_;
@@ -264,7 +264,7 @@ class AttentionCall : public ArrayCall {
     problem.v = &inputs_.v;
     problem.scale = scale_;
     modifiers_.describe(problem);
-    return judge(problem, exact_attention(problem), output(), lse_);
+    return compare_rows(problem, exact_attention(problem), output(), lse_);
   }
 
   std::vector<OutputArray> answers() const override {

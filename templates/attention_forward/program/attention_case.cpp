@@ -11,10 +11,10 @@
 
 #include "templates/attention/program/cache_bytes.h"
 #include "templates/attention/program/inputs.h"
-#include "templates/attention/program/judge.h"
 #include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
+#include "templates/attention/program/written_rows.h"
 #include "templates/attention_forward/program/device_case.h"
 
 namespace wavejit::attention_forward::program {
@@ -181,11 +181,11 @@ class AttentionCase : public Case {
 
   Result<std::string> broken_fence() const override { return device_->broken_fence(); }
 
-  Judgement judge(const Written& written, double limit) override {
+  Comparison compare(const Written& written, double limit) override {
     const auto& got = static_cast<const AttentionWritten&>(written);
     const Rows compared = choose_rows(problem_, got.rows(), limit);
     reference_->want(compared);
-    return program::judge(problem_, *reference_, compared, got.bits());
+    return program::compare_rows(problem_, *reference_, compared, got.bits());
   }
 
  private:

@@ -13,10 +13,10 @@
 
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/inputs.h"
-#include "templates/attention/program/judge.h"
 #include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/modifiers.h"
 #include "templates/attention/program/rows.h"
+#include "templates/attention/program/written_rows.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tools/device_array.h"
 

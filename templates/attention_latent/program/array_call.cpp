@@ -175,7 +175,7 @@ class LatentRun : public ArrayCall {
   }
 
   // By the definition of the call: what of the model stands before absorption, nobody has given.
-  Judgement check() const override {
+  Comparison check() const override {
     Array values = {.shape = {k_.shape[0], k_.shape[1], 1, output_[3]}, .values = {}};
     const auto columns = static_cast<std::ptrdiff_t>(k_.shape[3]);
     for (auto row = k_.values.begin(); row != k_.values.end(); row += columns)
@@ -188,7 +188,7 @@ class LatentRun : public ArrayCall {
                                                          .mask = mask_.given(),
                                                          .softcap = call_.softcap,
                                                          .sinks = sinks_};
-    return judge(problem, exact_attention(problem), output(), lse_);
+    return compare_rows(problem, exact_attention(problem), output(), lse_);
   }
 
   std::vector<OutputArray> answers() const override {

@@ -62,7 +62,7 @@ double half_unit(std::int32_t type, double magnitude) {
   return (std::fabs(magnitude) * 0x1p-24) + 0x1p-150;
 }
 
-// What f32 leaves of a weight below its LSE: as many roundings of it as the judge of attention allows a score.
+// What f32 leaves of a weight below its LSE: as many roundings of it as the checker of attention allows a score.
 double error_of_weights(double largest_lse) { return score_roundings * 0x1p-24 * (1 + largest_lse); }
 
 struct Part {
@@ -181,13 +181,13 @@ class MergeCall : public ArrayCall {
     return true;
   }
 
-  // The LSE is judged as one more element behind those of its row.
-  Judgement check() const override {
+  // The LSE is compared as one more element behind those of its row.
+  Comparison check() const override {
     std::vector<MergedRow> exact(rows());
     std::vector<std::vector<double>> bounds(rows());
     on_all_cores(rows(), [&](std::size_t row) { judge_by(row, exact[row], bounds[row]); });
     const std::vector<float> out = numbers(out_, type_named(type_));
-    BoundJudge judge;
+    BoundChecker checker;
     for (std::size_t row = 0; row < rows(); ++row) {
       const std::span<const float> merged_o = std::span(out).subspan(row * dims(), dims());
       std::vector<float> result(merged_o.begin(), merged_o.end());
@@ -196,12 +196,12 @@ class MergeCall : public ArrayCall {
         exact[row].o.push_back(exact[row].lse);
       }
       const auto number = static_cast<std::int64_t>(row);
-      judge.row({.sequence = number / (shape_[1] * shape_[2]),
-                 .token = number / shape_[2] % shape_[1],
-                 .head = number % shape_[2]},
-                exact[row].o, bounds[row], result);
+      checker.row({.sequence = number / (shape_[1] * shape_[2]),
+                   .token = number / shape_[2] % shape_[1],
+                   .head = number % shape_[2]},
+                  exact[row].o, bounds[row], result);
     }
-    return judge.judgement();
+    return checker.comparison();
   }
 
   std::vector<OutputArray> answers() const override {

@@ -212,9 +212,9 @@ class AppendCall : public ArrayCall {
   }
 
   // What nobody wrote is 0 as before.
-  Judgement check() const override {
-    if (narrow_) return narrow_->judgement(bytes_);
-    BoundJudge judge;
+  Comparison check() const override {
+    if (narrow_) return narrow_->comparison(bytes_);
+    BoundChecker checker;
     for (std::size_t side = 0; side < sides; ++side) {
       if (!given(side)) continue;
       const Shape shape = target_shape(side);
@@ -230,11 +230,11 @@ class AppendCall : public ArrayCall {
           exact[dim] = turned.value;
           bounds[dim] = all_->allowed(turned);
         }
-        judge.row({.sequence = place / shape[1], .token = place % shape[1], .head = row % shape[2]}, exact, bounds,
-                  std::span(numbers).subspan(static_cast<std::size_t>(row) * dims, dims));
+        checker.row({.sequence = place / shape[1], .token = place % shape[1], .head = row % shape[2]}, exact, bounds,
+                    std::span(numbers).subspan(static_cast<std::size_t>(row) * dims, dims));
       }
     }
-    return judge.judgement();
+    return checker.comparison();
   }
 
   std::vector<OutputArray> answers() const override {

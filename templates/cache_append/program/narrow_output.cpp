@@ -226,8 +226,8 @@ void NarrowOutput::place(wavejit_cache_append_arguments& call, void* output, voi
   }
 }
 
-tools::Judgement NarrowOutput::judgement(std::span<const std::byte> bytes) const {
-  tools::BoundJudge judge;
+tools::Comparison NarrowOutput::comparison(std::span<const std::byte> bytes) const {
+  tools::BoundChecker checker;
   for (std::int64_t row = 0; row < rows(); ++row) {
     double exact[row_bytes];
     double bounds[row_bytes];
@@ -242,12 +242,12 @@ tools::Judgement NarrowOutput::judgement(std::span<const std::byte> bytes) const
     const Cell first = cell(row * row_bytes);
     const std::int64_t tokens = all_->said.tokens;
     const bool nobodys = first.token < 0;
-    judge.row({.sequence = nobodys ? 0 : first.token / tokens,
-               .token = nobodys ? -1 : first.token % tokens,
-               .head = first.head},
-              exact, bounds, result);
+    checker.row({.sequence = nobodys ? 0 : first.token / tokens,
+                 .token = nobodys ? -1 : first.token % tokens,
+                 .head = first.head},
+                exact, bounds, result);
   }
-  return judge.judgement();
+  return checker.comparison();
 }
 
 std::vector<float> NarrowOutput::numbers(std::span<const std::byte> bytes, std::size_t side) const {

@@ -12,7 +12,7 @@
 
 #include "templates/cache_append/program/appended.h"
 #include "tools/byte_float.h"
-#include "tools/judge.h"
+#include "tools/checker.h"
 
 namespace wavejit::cache_append::program {
 
@@ -39,7 +39,7 @@ class NarrowOutput {
 
   // Bytes of all that stands in memory.
   std::int64_t bytes() const { return bytes_; }
-  tools::Judgement judgement(std::span<const std::byte> bytes) const;
+  tools::Comparison comparison(std::span<const std::byte> bytes) const;
   // The numbers of keys (0), values (1) or Q (2), in the order of the tensor's axes; those of 8 bits as they stand
   // there, without scales.
   std::vector<float> numbers(std::span<const std::byte> bytes, std::size_t side) const;

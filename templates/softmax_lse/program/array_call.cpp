@@ -165,7 +165,7 @@ class SoftmaxCall : public ArrayCall {
   }
 
   // Weights are the values of rows that have length 1, one a key.
-  Judgement check() const override {
+  Comparison check() const override {
     const auto keys = static_cast<std::size_t>(shape_[3]);
     std::vector<ExactRow> exact(rows());
     const ScoreRules rules = rules_of(mask_.given(), shape_[2], shape_[3]);
@@ -174,7 +174,7 @@ class SoftmaxCall : public ArrayCall {
       exact[row] = exact_row(of_row(scores_, row), static_cast<double>(scale()), begin, end);
     });
     const std::int32_t type = type_named(weights_type_);
-    Judge judge(type == WAVEJIT_FP32 ? fp32_format : type == WAVEJIT_FP16 ? fp16_format : bf16_format);
+    Checker checker(type == WAVEJIT_FP32 ? fp32_format : type == WAVEJIT_FP16 ? fp16_format : bf16_format);
     const std::vector<float> weights = numbers(weights_, type);
     for (std::size_t row = 0; row < exact.size(); ++row) {
       const std::vector<double>& wanted = exact[row].weights;
@@ -188,19 +188,19 @@ class SoftmaxCall : public ArrayCall {
       const std::span<const double> judged =
           with_weights() ? std::span<const double>(wanted) : std::span<const double>();
       const auto number = static_cast<std::int64_t>(row);
-      judge.row({.sequence = number / (shape_[1] * shape_[2]),
-                 .token = number % shape_[2],
-                 .head = number / shape_[2] % shape_[1]},
-                {.output = judged,
-                 .magnitude = judged,
-                 .spread = spread,
-                 .score = score,
-                 .lse = exact[row].log_sum_exp,
-                 .largest = exact[row].largest},
-                {.output = with_weights() ? of_row(weights, row) : std::span<const float>(),
-                 .lse = with_lse() ? std::optional(lse_[row]) : std::nullopt});
+      checker.row({.sequence = number / (shape_[1] * shape_[2]),
+                   .token = number % shape_[2],
+                   .head = number / shape_[2] % shape_[1]},
+                  {.output = judged,
+                   .magnitude = judged,
+                   .spread = spread,
+                   .score = score,
+                   .lse = exact[row].log_sum_exp,
+                   .largest = exact[row].largest},
+                  {.output = with_weights() ? of_row(weights, row) : std::span<const float>(),
+                   .lse = with_lse() ? std::optional(lse_[row]) : std::nullopt});
     }
-    return judge.judgement();
+    return checker.comparison();
   }
 
   std::vector<OutputArray> answers() const override {

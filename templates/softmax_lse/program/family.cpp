@@ -139,7 +139,7 @@ class SoftmaxLse : public Family {
     problem.text = said->text;
     problem.inputs = {type ? bytes_of(halves) : bytes_of(*values)};
     if (!said->lengths.empty()) problem.inputs.push_back(bytes_of(said->lengths));
-    // What is not judged is written all the same.
+    // What is not compared is written all the same.
     const bool has_weights = said->weights != WAVEJIT_DTYPE_NONE;
     const std::size_t all_rows = static_cast<std::size_t>(said->batch * said->heads * said->rows);
     if (said->lse && has_weights) problem.inputs.push_back(bytes_of(std::vector<float>(all_rows)));

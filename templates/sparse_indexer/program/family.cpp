@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // sparse_indexer as the program's tools know it (tools/family.h): a descriptor → numbers, the call, float64.
 //
-// A line without top= is judged by its scores. One with top= by its list, which must be the exact one: its numbers are
+// A line without top= is checked by its scores. One with top= by its list, which must be the exact one: its numbers are
 // small multiples of powers of two, so that every sum of the kernels is exact in f32, and many scores are equal. Tools
 // compare numbers of f32: an index stands there as the number that has its bits.
 #include <algorithm>

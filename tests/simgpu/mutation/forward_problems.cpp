@@ -17,7 +17,7 @@ CallProblem forward(const AttentionCase& which, bool lies) {
     result.bits.assign(output.o.begin(), output.o.end());
     append(result.bits, bits_of(output.lse));
     if (judges && !lies && output.status == WAVEJIT_OK)
-      result.wrong = judge(which, attention_reference(which.inputs), output).wrong();
+      result.wrong = compare_rows(which, attention_reference(which.inputs), output).wrong();
     return result;
   }};
 }

@@ -21,7 +21,7 @@
 #include "simgpu/process/check.h"
 #include "simgpu/process/process.h"
 #include "support/attention_reference.h"
-#include "support/judged_rows.h"
+#include "support/compared_rows.h"
 #include "support/storage_types.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
@@ -297,7 +297,8 @@ struct Subject::Data {
       inputs.sink.resize(static_cast<std::size_t>(size.query_heads));
     }
     const AttentionAnswer exact = attention_reference(inputs);
-    return judge(storage, inputs, exact, ran.o, has_lse() ? std::span<const float>(ran.lse) : std::span<const float>())
+    return compare_rows(storage, inputs, exact, ran.o,
+                        has_lse() ? std::span<const float>(ran.lse) : std::span<const float>())
         .wrong();
   }
 

@@ -2,7 +2,7 @@
 // settles: docs/simulated-gpu.md, "Buffers": lanes past num_records read zero, and soffset counts
 // risk: 2
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 4
 // outputs: 8
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: docs/isa.md: v_cvt_pk_bf16_f32 rounds to nearest even; NaN and denormals as src/simgpu/machine/vector has them
 // risk: 1
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: floats 2
 // outputs: 1
 // workgroups: 16

@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/numerics: the other 8-bit format
 // risk: 1
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: floats 2
 // outputs: 1
 // workgroups: 16

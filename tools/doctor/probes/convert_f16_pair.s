@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/vector: v_cvt_pk_f16_f32 rounds to nearest even
 // risk: 1
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: floats 2
 // outputs: 1
 // workgroups: 16

@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/vector: v_cvt_pkrtz_f16_f32 cuts
 // risk: 1
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: floats 2
 // outputs: 1
 // workgroups: 16

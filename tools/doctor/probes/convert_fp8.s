@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/numerics: the 8-bit format, its largest value and its NaN
 // risk: 1
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: floats 2
 // outputs: 1
 // workgroups: 16

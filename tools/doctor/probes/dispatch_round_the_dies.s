@@ -2,7 +2,7 @@
 // settles: docs/timing-model.md: consecutive workgroups go to the dies in turn; the XCD swizzle rests on it
 // risk: 1
 // targets: gfx942 gfx950
-// judge: round
+// check: round
 // inputs: numbers 1
 // outputs: 1
 // workgroups: 64

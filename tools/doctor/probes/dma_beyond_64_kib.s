@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "LDS": M0 counts with more than 16 bits (dualwave pipelines keep tiles there)
 // risk: 3
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 4
 // outputs: 8
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "LDS": where buffer_load_dword … lds puts a lane's dword
 // risk: 2
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 1
 // outputs: 1
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "LDS": 16 bytes a lane follow each other without gaps
 // risk: 2
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 4
 // outputs: 4
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "Moving between lanes": which halves v_permlane32_swap_b32 exchanges
 // risk: 1
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 2
 // outputs: 2
 // workgroups: 1

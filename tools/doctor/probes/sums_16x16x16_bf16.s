@@ -2,7 +2,7 @@
 // settles: how v_mfma_f32_16x16x16_bf16 adds 16 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/machine/matrix; WAVEJIT_SIM_MATRIX chooses)
 // risk: 2
 // targets: gfx942 gfx950
-// judge: sums bf16 16 4
+// check: sums bf16 16 4
 // inputs: products_bf16 8
 // outputs: 4
 // workgroups: 8

@@ -2,7 +2,7 @@
 // settles: operands and sums of v_mfma_f32_16x16x32_fp8_fp8 (src/simgpu/machine/matrix)
 // risk: 2
 // targets: gfx942 gfx950
-// judge: bits
+// check: bits
 // inputs: products_8_bits 8
 // outputs: 4
 // workgroups: 8

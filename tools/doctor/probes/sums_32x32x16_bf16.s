@@ -2,7 +2,7 @@
 // settles: how v_mfma_f32_32x32x16_bf16 adds 16 products: groups of 8 or of 16, what is cut, denormals (src/simgpu/machine/matrix; WAVEJIT_SIM_MATRIX chooses)
 // risk: 2
 // targets: gfx950
-// judge: sums bf16 32 8
+// check: sums bf16 32 8
 // inputs: products_bf16 24
 // outputs: 16
 // workgroups: 8

@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/matrix: 8-bit operands of f8f6f4 come in two runs of 16 k
 // risk: 2
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: products_8_bits 32
 // outputs: 16
 // workgroups: 2

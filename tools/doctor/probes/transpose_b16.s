@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "LDS": which lane ds_read_b64_tr_b16 gives which element
 // risk: 2
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 2
 // outputs: 2
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: docs/isa.md, "LDS": the same for ds_read_b64_tr_b8
 // risk: 2
 // targets: gfx950
-// judge: bits
+// check: bits
 // inputs: numbers 2
 // outputs: 2
 // workgroups: 1

@@ -2,7 +2,7 @@
 // settles: src/simgpu/machine/numerics, v_rsq_f32 is within 0.51 ulp (the ISA allows 1)
 // risk: 1
 // targets: gfx942 gfx950
-// judge: ulps reciprocal_root
+// check: ulps reciprocal_root
 // inputs: positive 1
 // outputs: 1
 // workgroups: 32

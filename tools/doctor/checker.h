@@ -11,7 +11,7 @@
 namespace wavejit::tools::doctor {
 
 // `simulated`: what the simulated GPU answered, as it is built; empty: there is none here.
-Finding judge(const Probe& probe, std::span<const std::uint32_t> words, std::span<const std::uint32_t> answer,
+Finding check(const Probe& probe, std::span<const std::uint32_t> words, std::span<const std::uint32_t> answer,
               std::span<const std::uint32_t> simulated);
 
 // What a probe is apart from its answer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/doctor/judge.h"
+#include "tools/doctor/checker.h"
 
 #include <fmt/format.h>
 
@@ -81,7 +81,7 @@ constexpr double simulated_ulps = 0.51;  // src/simgpu/machine/numerics: at most
 constexpr int lowest_normal = -126;
 constexpr int fraction_bits = 23;
 
-void judge_ulps(Finding& finding, const Function& function, Words words, Words answer) {
+void check_ulps(Finding& finding, const Function& function, Words words, Words answer) {
   double worst = 0;
   std::uint32_t worst_word = 0;
   std::size_t compared = 0;
@@ -114,7 +114,7 @@ void judge_ulps(Finding& finding, const Function& function, Words words, Words a
 
 // ---- Dies -----------------------------------------------------------------------------------------------------------
 
-void judge_round(Finding& finding, const Probe& probe, Words answer) {
+void check_round(Finding& finding, const Probe& probe, Words answer) {
   std::vector<std::uint32_t> dies;
   dies.reserve(probe.workgroups);
   for (unsigned workgroup = 0; workgroup < probe.workgroups; ++workgroup)
@@ -161,7 +161,7 @@ bool same(float a, std::uint32_t bits) {
   return std::bit_cast<std::uint32_t>(a) == bits || (a == 0 && (bits & 0x7fffffffU) == 0);
 }
 
-void judge_sums(Finding& finding, const Probe& probe, const MatrixShape& shape, Words words, Words answer) {
+void check_sums(Finding& finding, const Probe& probe, const MatrixShape& shape, Words words, Words answer) {
   const auto models = sum_models();
   std::vector<std::size_t> wrong(models.size());
   std::array<Factor, 64> a{};
@@ -195,13 +195,13 @@ void judge_sums(Finding& finding, const Probe& probe, const MatrixShape& shape, 
 }
 
 // "sums bf16 32 8"
-MatrixShape shape_of(std::string_view judge) {
+MatrixShape shape_of(std::string_view check) {
   MatrixShape shape;
-  shape.factor = judge.starts_with("sums bf16") ? factor_of_bf16 : factor_of_f16;
-  const std::size_t last = judge.rfind(' ');
-  const std::size_t before = judge.rfind(' ', last - 1);
-  std::from_chars(judge.data() + before + 1, judge.data() + last, shape.rows);
-  std::from_chars(judge.data() + last + 1, judge.data() + judge.size(), shape.k_of_lane);
+  shape.factor = check.starts_with("sums bf16") ? factor_of_bf16 : factor_of_f16;
+  const std::size_t last = check.rfind(' ');
+  const std::size_t before = check.rfind(' ', last - 1);
+  std::from_chars(check.data() + before + 1, check.data() + last, shape.rows);
+  std::from_chars(check.data() + last + 1, check.data() + check.size(), shape.k_of_lane);
   return shape;
 }
 
@@ -231,20 +231,20 @@ Finding finding_of(const Probe& probe) {
   return finding;
 }
 
-Finding judge(const Probe& probe, Words words, Words answer, Words simulated) {
+Finding check(const Probe& probe, Words words, Words answer, Words simulated) {
   Finding finding = finding_of(probe);
   constexpr std::string_view ulps = "ulps ";
-  if (probe.judge.starts_with(ulps)) {
-    const auto* function = std::ranges::find(functions, probe.judge.substr(ulps.size()), &Function::name);
-    if (function != functions.end()) judge_ulps(finding, *function, words, answer);
+  if (probe.check.starts_with(ulps)) {
+    const auto* function = std::ranges::find(functions, probe.check.substr(ulps.size()), &Function::name);
+    if (function != functions.end()) check_ulps(finding, *function, words, answer);
     return finding;
   }
-  if (probe.judge == "round") {
-    judge_round(finding, probe, answer);
+  if (probe.check == "round") {
+    check_round(finding, probe, answer);
     return finding;
   }
   compare_with_simulated(finding, probe, answer, simulated);
-  if (probe.judge.starts_with("sums ")) judge_sums(finding, probe, shape_of(probe.judge), words, answer);
+  if (probe.check.starts_with("sums ")) check_sums(finding, probe, shape_of(probe.check), words, answer);
   return finding;
 }
 

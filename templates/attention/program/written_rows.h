@@ -8,7 +8,7 @@
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/rows.h"
-#include "tools/judge.h"
+#include "tools/checker.h"
 
 namespace wavejit::attention::program {
 
@@ -24,6 +24,7 @@ using WrittenRows = std::map<HeadOfSequence, std::map<std::int64_t, WrittenRow>>
 float output_element(const Experiment& problem, const WrittenRow& row, std::size_t dim);
 
 // Every row of `rows` must be among `written` and be known to the reference.
-Judgement judge(const Experiment& problem, const Reference& reference, const Rows& rows, const WrittenRows& written);
+Comparison compare_rows(const Experiment& problem, const Reference& reference, const Rows& rows,
+                        const WrittenRows& written);
 
 }  // namespace wavejit::attention::program

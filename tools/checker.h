@@ -3,9 +3,9 @@
 // float64, never against another row's. `wavejit run --check`, `wavejit sweep` and the tests all ask here; which faults
 // it sees stands in docs/fault-injection.md.
 //
-//     Judge judge(bf16_format);
-//     judge.row({.sequence = 0, .token = 5, .head = 1}, exact, result);
-//     if (!judge.judgement().passed()) print(judge.judgement().text());
+//     Checker checker(bf16_format);
+//     checker.row({.sequence = 0, .token = 5, .head = 1}, exact, result);
+//     if (!checker.comparison().passed()) print(checker.comparison().text());
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ inline constexpr double score_roundings = 16;
 // The bound of a row's weights, however large its scores: from half on a bound would admit the 0 of a row that sees nothing.
 inline constexpr double most_of_score = 0.5;
 // Scores · log2 e that are promised a softmax, where nothing modifies them (wavejit.h, "Scores"). A row with one beyond
-// is counted and not judged.
+// is counted and not compared.
 inline constexpr double score_limit = 0x1p28;
 
 // ---- What is compared -----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ struct Difference {
 
 // ---- The verdict ----------------------------------------------------------------------------------------------------
 
-struct Judgement {
+struct Comparison {
   std::int64_t rows = 0;
   std::int64_t compared = 0;  // elements that are finite in the exact answer
   // Elements and LSE rows that are NaN or infinite. They must be so on both sides; −∞ as the LSE of a row without keys
@@ -125,14 +125,14 @@ struct Judgement {
   double relative_rms() const;
 };
 
-class Judge {
+class Checker {
  public:
-  explicit Judge(StorageFormat format) : Judge(format, format) {}
+  explicit Checker(StorageFormat format) : Checker(format, format) {}
   // Where O is not rounded to the type of the weights.
-  Judge(StorageFormat weights, StorageFormat output) : weights_(weights), output_(output) {}
+  Checker(StorageFormat weights, StorageFormat output) : weights_(weights), output_(output) {}
 
   void row(const RowPlace& place, const ExactRow& exact, const ResultRow& result);
-  const Judgement& judgement() const { return judgement_; }
+  const Comparison& comparison() const { return comparison_; }
 
  private:
   void lse(const RowPlace& place, const ExactRow& exact, float result);
@@ -140,20 +140,20 @@ class Judge {
 
   StorageFormat weights_;
   StorageFormat output_;
-  Judgement judgement_;
+  Comparison comparison_;
 };
 
-// Judges answers whose elements each have a bound of their own. What is NaN or infinite must be so on both sides.
-class BoundJudge {
+// Compares answers whose elements each have a bound of their own. What is NaN or infinite must be so on both sides.
+class BoundChecker {
  public:
   void row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,
            std::span<const float> result);
-  const Judgement& judgement() const { return judgement_; }
+  const Comparison& comparison() const { return comparison_; }
 
  private:
   void element(const Difference& difference);
 
-  Judgement judgement_;
+  Comparison comparison_;
 };
 
 }  // namespace wavejit::tools

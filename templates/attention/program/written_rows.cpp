@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention/program/judge.h"
+#include "templates/attention/program/written_rows.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,8 +18,9 @@ float output_element(const Experiment& problem, const WrittenRow& row, std::size
   return std::bit_cast<float>(low | high << 16U);
 }
 
-Judgement judge(const Experiment& problem, const Reference& reference, const Rows& rows, const WrittenRows& written) {
-  Judge judge(weight_format(problem), problem.output_fp32 ? fp32_format : storage_format(problem.type));
+Comparison compare_rows(const Experiment& problem, const Reference& reference, const Rows& rows,
+                        const WrittenRows& written) {
+  Checker checker(weight_format(problem), problem.output_fp32 ? fp32_format : storage_format(problem.type));
   std::vector<float> output;
   for (const auto& [head, numbers] : rows) {
     const auto& of_head = written.at(head);
@@ -28,18 +29,18 @@ Judgement judge(const Experiment& problem, const Reference& reference, const Row
       const WrittenRow& got = of_head.at(row);
       output.resize(exact.output.size());
       for (std::size_t dim = 0; dim < output.size(); ++dim) output[dim] = output_element(problem, got, dim);
-      judge.row({.sequence = head.sequence, .token = row, .head = head.head},
-                {.output = exact.output,
-                 .magnitude = exact.magnitude,
-                 .spread = exact.spread,
-                 .score = exact.score,
-                 .lse = exact.lse,
-                 .largest = exact.largest,
-                 .mass = exact.mass},
-                {.output = output, .lse = problem.lse ? std::optional(got.lse) : std::nullopt});
+      checker.row({.sequence = head.sequence, .token = row, .head = head.head},
+                  {.output = exact.output,
+                   .magnitude = exact.magnitude,
+                   .spread = exact.spread,
+                   .score = exact.score,
+                   .lse = exact.lse,
+                   .largest = exact.largest,
+                   .mass = exact.mass},
+                  {.output = output, .lse = problem.lse ? std::optional(got.lse) : std::nullopt});
     }
   }
-  return judge.judgement();
+  return checker.comparison();
 }
 
 }  // namespace wavejit::attention::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "tools/judge.h"
+#include "tools/checker.h"
 
 #include <fmt/format.h>
 
@@ -61,9 +61,9 @@ std::string Difference::text() const {
   return row;
 }
 
-bool Judgement::passed() const { return wrong().empty(); }
+bool Comparison::passed() const { return wrong().empty(); }
 
-std::string Judgement::wrong() const {
+std::string Comparison::wrong() const {
   std::string text;
   const auto add = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
   if (elements_beyond > 0) add(fmt::format("{} elements out of bound", elements_beyond));
@@ -76,7 +76,7 @@ std::string Judgement::wrong() const {
   return text;
 }
 
-std::string Judgement::remarks() const {
+std::string Comparison::remarks() const {
   std::string text;
   if (not_finite_exact != 0 || not_finite_result != 0)
     text = fmt::format("not finite: {} of the exact answer, {} of the result", not_finite_exact, not_finite_result);
@@ -89,7 +89,7 @@ std::string Judgement::remarks() const {
   return text;
 }
 
-std::string Judgement::text() const {
+std::string Comparison::text() const {
   std::string text = fmt::format("max error {:.3g}, {:.0f} % of its bound", max_error, 100 * of_bound);
   if (rms) text += fmt::format("; row RMS {:.2f} of the expected, limit {}", *rms, row_rms_limit);
   text += fmt::format("; least cosine {:.9f}", least_cosine);
@@ -99,19 +99,19 @@ std::string Judgement::text() const {
   return text;
 }
 
-double Judgement::relative_rms() const {
+double Comparison::relative_rms() const {
   if (squared_errors == 0) return 0;
   return std::sqrt(squared_errors / static_cast<double>(compared)) / largest;
 }
 
-void Judge::beyond(const Difference& difference) {
-  if (!judgement_.first) judgement_.first = difference;
+void Checker::beyond(const Difference& difference) {
+  if (!comparison_.first) comparison_.first = difference;
 }
 
-void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& result) {
-  ++judgement_.rows;
+void Checker::row(const RowPlace& place, const ExactRow& exact, const ResultRow& result) {
+  ++comparison_.rows;
   if (exact.largest >= score_limit) {
-    ++judgement_.rows_beyond_limit;
+    ++comparison_.rows_beyond_limit;
     return;
   }
   double squared_errors = 0;
@@ -131,30 +131,30 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
                                 .exact = wanted,
                                 .result = got,
                                 .bound = bound};
-    judgement_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(wanted));
-    judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got));
-    judgement_.max_error = std::max(judgement_.max_error, error);
+    comparison_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(wanted));
+    comparison_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got));
+    comparison_.max_error = std::max(comparison_.max_error, error);
     if (!(error <= bound)) {
-      ++judgement_.elements_beyond;
+      ++comparison_.elements_beyond;
       beyond(difference);
     }
     const double part = error == 0 ? 0 : error / bound;
-    if (part > judgement_.of_bound || !judgement_.worst) {
-      judgement_.of_bound = part;
-      judgement_.worst = difference;
+    if (part > comparison_.of_bound || !comparison_.worst) {
+      comparison_.of_bound = part;
+      comparison_.worst = difference;
     }
     if (!std::isfinite(wanted)) continue;
-    ++judgement_.compared;
+    ++comparison_.compared;
     if (!std::isfinite(got)) continue;  // out of bound already
     ++finite;
     squared_errors += error * error;
-    judgement_.largest = std::max({judgement_.largest, std::fabs(wanted), std::fabs(got)});
+    comparison_.largest = std::max({comparison_.largest, std::fabs(wanted), std::fabs(got)});
     of_output += half_ulp(output_, std::fabs(wanted)) * half_ulp(output_, std::fabs(wanted));
     exact_squares += wanted * wanted;
     result_squares += got * got;
     dot += wanted * got;
   }
-  judgement_.squared_errors += squared_errors;
+  comparison_.squared_errors += squared_errors;
   if (finite > 0) {
     // A rounding error is uniform within half an ulp: its RMS is a √3rd of that. Weights of different size round
     // independently and give Σ p²·|v|²; weights of one size round alike and give the length of O.
@@ -164,7 +164,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     const auto count = static_cast<double>(finite);
     const double expected = std::sqrt(squared / count);
     const double rms = std::sqrt(squared_errors / count);
-    judgement_.rms = std::max(judgement_.rms.value_or(0), rms / expected);
+    comparison_.rms = std::max(comparison_.rms.value_or(0), rms / expected);
     const double bound = row_rms_limit * expected;
     bool good = true;
     if (!(rms <= bound)) {
@@ -173,7 +173,7 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
     }
     if (exact_squares > 0) {
       const double cosine = result_squares > 0 ? dot / std::sqrt(exact_squares * result_squares) : 0;
-      judgement_.least_cosine = std::min(judgement_.least_cosine, cosine);
+      comparison_.least_cosine = std::min(comparison_.least_cosine, cosine);
       // An error of this length at right angles to the row.
       const double sine = row_rms_limit * std::sqrt(squared / exact_squares);
       const double least = sine < 1 ? std::sqrt(1 - sine * sine) : -1;
@@ -182,16 +182,16 @@ void Judge::row(const RowPlace& place, const ExactRow& exact, const ResultRow& r
         beyond({.of = Difference::Of::row_cosine, .place = place, .exact = 1, .result = cosine, .bound = least});
       }
     }
-    judgement_.rows_beyond += static_cast<std::int64_t>(!good);
+    comparison_.rows_beyond += static_cast<std::int64_t>(!good);
   }
   if (result.lse) lse(place, exact, *result.lse);
 }
 
-void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
+void Checker::lse(const RowPlace& place, const ExactRow& exact, float result) {
   const auto got = static_cast<double>(result);
   const bool without_keys = exact.lse == -infinity;
-  judgement_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(exact.lse) && !without_keys);
-  judgement_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got) && got != -infinity);
+  comparison_.not_finite_exact += static_cast<std::int64_t>(!std::isfinite(exact.lse) && !without_keys);
+  comparison_.not_finite_result += static_cast<std::int64_t>(!std::isfinite(got) && got != -infinity);
   const double error = error_between(exact.lse, got);
   const double score = std::isfinite(exact.score) ? exact.score : 0;
   // The logarithm of a sum of weights, each off by as much as rounding may be.
@@ -201,20 +201,20 @@ void Judge::lse(const RowPlace& place, const ExactRow& exact, float result) {
                                                 : 0;
   const Difference difference{
       .of = Difference::Of::lse, .place = place, .exact = exact.lse, .result = got, .bound = bound};
-  judgement_.lse_error = std::max(judgement_.lse_error, error);
+  comparison_.lse_error = std::max(comparison_.lse_error, error);
   const double part = error == 0 ? 0 : error / bound;
-  if (part > judgement_.lse_of_bound || !judgement_.worst_lse) {
-    judgement_.lse_of_bound = part;
-    judgement_.worst_lse = difference;
+  if (part > comparison_.lse_of_bound || !comparison_.worst_lse) {
+    comparison_.lse_of_bound = part;
+    comparison_.worst_lse = difference;
   }
   if (error <= bound) return;
-  ++judgement_.lse_beyond;
+  ++comparison_.lse_beyond;
   beyond(difference);
 }
 
-void BoundJudge::row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,
-                     std::span<const float> result) {
-  ++judgement_.rows;
+void BoundChecker::row(const RowPlace& place, std::span<const double> exact, std::span<const double> bounds,
+                       std::span<const float> result) {
+  ++comparison_.rows;
   double exact_squares = 0;
   double result_squares = 0;
   double dot = 0;
@@ -234,24 +234,24 @@ void BoundJudge::row(const RowPlace& place, std::span<const double> exact, std::
   }
   if (exact_squares == 0) return;
   const double cosine = result_squares > 0 ? dot / std::sqrt(exact_squares * result_squares) : 0;
-  judgement_.least_cosine = std::min(judgement_.least_cosine, cosine);
+  comparison_.least_cosine = std::min(comparison_.least_cosine, cosine);
 }
 
-void BoundJudge::element(const Difference& difference) {
+void BoundChecker::element(const Difference& difference) {
   const bool finite = std::isfinite(difference.exact);
-  judgement_.compared += finite ? 1 : 0;
-  judgement_.not_finite_exact += finite ? 0 : 1;
-  judgement_.not_finite_result += std::isfinite(difference.result) ? 0 : 1;
+  comparison_.compared += finite ? 1 : 0;
+  comparison_.not_finite_exact += finite ? 0 : 1;
+  comparison_.not_finite_result += std::isfinite(difference.result) ? 0 : 1;
   const double error = error_between(difference.exact, difference.result);
-  judgement_.max_error = std::max(judgement_.max_error, error);
+  comparison_.max_error = std::max(comparison_.max_error, error);
   const double of_bound = error == 0 ? 0 : error / difference.bound;
-  if (of_bound >= judgement_.of_bound) {
-    judgement_.of_bound = of_bound;
-    judgement_.worst = difference;
+  if (of_bound >= comparison_.of_bound) {
+    comparison_.of_bound = of_bound;
+    comparison_.worst = difference;
   }
   if (of_bound <= 1) return;
-  ++judgement_.elements_beyond;
-  if (!judgement_.first) judgement_.first = difference;
+  ++comparison_.elements_beyond;
+  if (!comparison_.first) comparison_.first = difference;
 }
 
 }  // namespace wavejit::tools
