@@ -31,14 +31,10 @@ std::vector<families::KernelSpec> specs_of_other_targets() {
 }
 
 constexpr GoldenTable tables[] = {
-    {"attention_forward", forward_specs},
-    {"splits", split_kernel_specs},
-    {"softmax_lse", softmax_kernel_specs},
-    {"cache_append", append_kernel_specs},
-    {"attention_merge", merge_kernel_specs},
-    {"sparse_indexer", indexer_kernel_specs},
-    {"attention_latent", latent_kernel_specs},
-    {"attention_backward", backward_kernel_specs},
+    {"attention_forward", forward_specs},      {"splits", split_kernel_specs},
+    {"softmax_lse", softmax_kernel_specs},     {"cache_append", append_kernel_specs},
+    {"attention_merge", merge_kernel_specs},   {"sparse_indexer", indexer_kernel_specs},
+    {"attention_latent", latent_kernel_specs}, {"attention_backward", backward_kernel_specs},
     {"other_targets", specs_of_other_targets},
 };
 

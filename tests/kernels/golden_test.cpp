@@ -84,9 +84,11 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
     EXPECT_THAT(mixed_products(known_kernel(spec).code_object), ::testing::IsEmpty()) << spec.text();
   }
   if (drifted.empty()) return;
-  std::printf("%zu counts of %s moved by up to 2 %%; for a reviewer to read:\n", drifted.size(), GetParam().name.data());
+  std::printf("%zu counts of %s moved by up to 2 %%; for a reviewer to read:\n", drifted.size(),
+              GetParam().name.data());
   for (const std::string& change : drifted) std::printf("  %s\n", change.c_str());
-  std::printf("./dev run kernel_facts %s > tests/kernels/golden/%s.txt\n", GetParam().name.data(), GetParam().name.data());
+  std::printf("./dev run kernel_facts %s > tests/kernels/golden/%s.txt\n", GetParam().name.data(),
+              GetParam().name.data());
 }
 
 // What the tables themselves promise, whatever the compiler makes now: a table that was printed anew has what the

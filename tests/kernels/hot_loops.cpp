@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "kernels/hot_loops.h"
 
+#include <algorithm>
 #include <format>
 
 #include "analysis/kernel_code.h"
@@ -42,9 +43,16 @@ constexpr HotLoop loops[] = {
      "Scores of all heads by matrix instructions, then the weighted sum of what is above zero."},
     {"gradient_of_queries_gfx950", "attention_backward_dq bf16 d128 mask=causal blocks=2 target=gfx950 lowering=llvm",
      "S and dP again, then dQ: three products of each tile of keys."},
-    {"gradient_of_keys_gfx942", "attention_backward_dkdv bf16 d128 mask=causal blocks=1 runs=one target=gfx942 lowering=llvm",
+    {"gradient_of_keys_gfx942",
+     "attention_backward_dkdv bf16 d128 mask=causal blocks=1 runs=one target=gfx942 lowering=llvm",
      "S and dP again, then dV and dK: four products of each tile of rows."},
 };
+
+// Without how far a branch goes: that is the business of the code around the loop.
+std::string line_of(std::string text) {
+  if (text.starts_with("s_cbranch") || text.starts_with("s_branch")) text.resize(std::min(text.find(' '), text.size()));
+  return text + "\n";
+}
 
 }  // namespace
 
@@ -63,11 +71,11 @@ std::expected<std::string, std::string> text_of(const HotLoop& loop) {
   if (!steady) return std::unexpected(steady.error());
   const analysis::Counts& counts = steady->counts;
   std::string text = std::format("# {}\n# {}\n", loop.spec, loop.why);
-  text += std::format("# One turn: {} instructions, {} of them matrix instructions; {} cycles of the matrix pipe, {} of "
-                      "the vector issue port.\n",
-                      steady->path.size(), counts.count(analysis::Kind::matrix), counts.matrix_cycles,
-                      counts.port_cycles);
-  for (const simgpu::Instruction* instruction : steady->path) text += code->text(*instruction) + "\n";
+  text += std::format(
+      "# One turn: {} instructions, {} of them matrix instructions; {} cycles of the matrix pipe, {} of "
+      "the vector issue port.\n",
+      steady->path.size(), counts.count(analysis::Kind::matrix), counts.matrix_cycles, counts.port_cycles);
+  for (const simgpu::Instruction* instruction : steady->path) text += line_of(code->text(*instruction));
   return text;
 }
 
