@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Builds the compiler with planted faults and runs the families' tests under each: README.md.   planted_faults.sh [<first> <last>]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+seed=51
+work=build/planted
+mkdir -p $work/tree
+python3 tests/planted/plant.py draw . $seed >$work/faults.txt
+# The files that are other than the copy's, so that a second run builds what has changed since.
+git ls-files | tar -c -T - | tar -x -C $work/tree
+python3 tests/planted/plant.py write $work/tree $work/faults.txt
+[[ -f $work/tree/build/dev/build.ninja ]] || (cd $work/tree && cmake --preset dev >../configure.log)
+ninja -C $work/tree/build/dev wavejit_codegen
+# Programs find their libraries beside them: the dev preset's, but for the compiler.
+rm -rf $work/run
+mkdir $work/run
+cp -rl build/dev/bin build/dev/lib $work/run/
+ln -f $work/tree/build/dev/lib/libwavejit_codegen.so $work/run/lib/libwavejit_codegen.so
+python3 tests/planted/run.py $work/run $work/faults.txt $work/seen.txt "$@"

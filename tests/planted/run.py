@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which planted faults the tests see: those that ./dev test runs, and if these see nothing, all tests of the family.
+
+    run.py <folder with bin/ and lib/> <faults.txt> <seen.txt> [<first> <last>]
+
+bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that plant.py has been through. A fault that seen.txt names already is
+not tried again, so that a run goes on where it was.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+CHOSEN = HERE.parent / "chosen"
+SECONDS = 900
+# By the folder of the fault: programs that call its kernels, those first that see most.
+FORWARD = [
+    "attention_tests", "attention_modifier_tests", "attention_pipeline_tests", "attention_paged_tests", "attention_split_tests", "attention_cache_tests",
+    "attention_lists_tests", "attention_key_lists_tests", "attention_decode_tests", "attention_mixed_tests", "attention_scattered_tests",
+    "attention_shared_waves_tests", "attention_canon_tests", "attention_unseen_tests", "attention_matrix_tests",
+]  # fmt: skip
+PROGRAMS = {
+    "attention": [*FORWARD, "attention_latent_tests", "attention_backward_tests", "sparse_indexer_tests"],
+    "attention_forward": FORWARD,
+    "attention_backward": ["attention_backward_tests"],
+    "attention_latent": ["attention_latent_tests"],
+    "attention_merge": ["attention_merge_tests"],
+    "cache_append": ["cache_append_tests"],
+    "softmax_lse": ["softmax_lse_tests"],
+    "sparse_indexer": ["sparse_indexer_tests"],
+}
+
+
+def failing_test(folder: pathlib.Path, program: str, fault: int, chosen: bool) -> str:
+    """The first test that fails, or nothing."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WAVEJIT_TEST_")} | {"WAVEJIT_PLANTED": str(fault)}
+    if program == "attention_backward_tests" or program == "attention_latent_tests":
+        environment |= {"WAVEJIT_SIM_CHECK": "all", "WAVEJIT_SIM_RULES": "strict"}
+    if chosen:
+        environment |= {"WAVEJIT_TEST_SAMPLE": "1", "WAVEJIT_TEST_CHOSEN": str(CHOSEN / f"{program}.txt")}
+    try:
+        ran = subprocess.run([folder / "bin" / program, "--gtest_fail_fast", "--gtest_brief=1"], env=environment, capture_output=True, text=True, timeout=SECONDS,
+                             check=False)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if ran.returncode == 0:
+        return ""
+    failed = re.search(r"\[  FAILED  \] ([^\s,]+)", ran.stdout)
+    return failed.group(1) if failed else f"exit code {ran.returncode}"
+
+
+def outcome(folder: pathlib.Path, row: str) -> str:
+    number, place = row.split()[:2]
+    family = place.split("/")[1]
+    for chosen in (True, False):
+        for program in PROGRAMS[family]:
+            if test := failing_test(folder, program, int(number), chosen):
+                return f"{number} {'seen' if chosen else 'ONLY THE PRODUCT'} {program} {test}"
+    return f"{number} unseen"
+
+
+def main() -> None:
+    folder, faults, seen = map(pathlib.Path, sys.argv[1:4])
+    first, last = map(int, sys.argv[4:6] or ("1", "100000"))
+    done = {line.split()[0] for line in seen.read_text(encoding="utf-8").splitlines()} if seen.exists() else set()
+    rows = [row for row in faults.read_text(encoding="utf-8").splitlines() if row and not row.startswith("#")]
+    rows = [row for row in rows if row.split()[0] not in done and first <= int(row.split()[0]) <= last]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, seen.open("a", encoding="utf-8") as file:
+        for line in pool.map(lambda row: outcome(folder, row), rows):
+            print(line, flush=True)
+            print(line, file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main()
