@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who is the last to leave parts: workgroups of one launch that together make what is merged then, on whichever die
+// Finds the last workgroup to leave its parts: workgroups of one launch that together make what is merged then, on whichever die
 // they run. Parts are stored and loaded past the dies' caches (language::Reach::agent), since a die's L2 writes back
 // for one workgroup after the other. Each wave of a workgroup has a counter with its likes of the other workgroups:
 //

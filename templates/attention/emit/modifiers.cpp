@@ -148,7 +148,7 @@ Value* ScoreModifiers::bias_offset() const {
   const LanePlace place = lane_place(kernel_, queries_);
   Value* row = ir.CreateMul(place.row, bias_row_stride_);
   if (queries_.group != nullptr) {
-    row = ir.CreateAdd(row, ir.CreateMul(queries_.head_in_group, bias_head_stride()));
+    row = ir.CreateAdd(row, ir.CreateMul(head_of_lane(kernel_, queries_), bias_head_stride()));
     row = ir.CreateSelect(queries_.has_row, row, ir.getInt32(0x80000000));
   }
   return ir.CreateAdd(row, ir.CreateMul(place.lane_group, kernel_.constant(group_keys * bytes_of(bias_type_))));

@@ -22,8 +22,16 @@ LanePlace lane_place(Kernel& kernel, const QueryTile& tile) {
   if (!tile.lanes_made_anew) return {.row = tile.row, .lane_group = tile.lane_group};
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* lane = lane_made_anew(kernel);
-  return {.row = ir.CreateAdd(tile.first_row_of_wave, language::row_of_lane(kernel, lane)),
-          .lane_group = language::group_of_lane(kernel, lane)};
+  Value* row =
+      tile.group == nullptr ? ir.CreateAdd(tile.first_row_of_wave, language::row_of_lane(kernel, lane)) : tile.row;
+  return {.row = row, .lane_group = language::group_of_lane(kernel, lane)};
+}
+
+Value* head_of_lane(Kernel& kernel, const QueryTile& tile) {
+  if (!tile.lanes_made_anew || tile.first_of_wave == nullptr) return tile.head_in_group;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* of_lane = ir.CreateAdd(tile.first_of_wave, language::row_of_lane(kernel, lane_made_anew(kernel)));
+  return ir.CreateSub(of_lane, ir.CreateMul(tile.row, tile.group));
 }
 
 LaneKey lane_key(Kernel& kernel, Value* first_key) {
@@ -38,7 +46,7 @@ Value* lane_row_offset(Kernel& kernel, const QueryTile& tile, Value* row, Value*
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* offset = ir.CreateMul(row, row_stride);
   if (tile.group == nullptr) return offset;
-  offset = ir.CreateAdd(offset, ir.CreateMul(tile.head_in_group, head_stride));
+  offset = ir.CreateAdd(offset, ir.CreateMul(head_of_lane(kernel, tile), head_stride));
   return ir.CreateSelect(tile.has_row, offset, ir.getInt32(language::far_outside));
 }
 
@@ -51,7 +59,7 @@ Value* number_of_head(Kernel& kernel, const QueryTile& tile, Value* numbers) {
   Value* head = ir.CreateAdd(numbers, ir.CreateShl(ir.CreateZExt(tile.query_head, kernel.i64()), 2));
   if (tile.group == nullptr) return kernel.load_scalar(head, kernel.f32());
   const language::Buffer group(kernel, head, ir.CreateShl(tile.group, 2));
-  Value* number = group.load(4, ir.CreateShl(tile.head_in_group, 2), kernel.constant(0));
+  Value* number = group.load(4, ir.CreateShl(head_of_lane(kernel, tile), 2), kernel.constant(0));
   return ir.CreateBitCast(number, kernel.f32());
 }
 

@@ -25,7 +25,7 @@ struct QueryTile {
   language::Value* first_row;   // of the tile
   language::Value* row;         // per lane: the query row that the lane owns
   language::Value* lane_group;  // per lane: 0 or 1, which half of the wave
-  // Where registers are short, `row` and `lane_group` are made anew wherever they are used: see lane_place.
+  // Where registers are short, what a lane owns is made anew wherever it is used: see lane_place and head_of_lane.
   bool lanes_made_anew = false;
 
   // What follows is uniform, so that it takes no vector register.
@@ -44,9 +44,11 @@ struct QueryTile {
   LocalChunks local_chunks = {};
   // Packed heads, else null. Per lane: the head of the row, counted from the group's first, and whether there is such a
   // row; and how many heads a group has, uniform.
-  language::Value* head_in_group = nullptr;
+  language::Value* head_in_group = nullptr;  // read by head_of_lane
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
+  // The wave's first row, of packed heads a row of the group (position · group + head): uniform. Null: lanes are kept.
+  language::Value* first_of_wave = nullptr;
   // For integers, else null: what their sums count for, c aside, of either sign. Per lane, as scale_log2e is then,
   // which has both. Scores are scaled before the softmax sees them.
   language::Value* row_scale = nullptr;
@@ -66,8 +68,11 @@ struct QueryTile {
 language::Value* lane_made_anew(language::Kernel& kernel);
 
 // For use inside the loop and behind it. Where registers are short it is made anew from the lane's number, so that
-// nothing of it lives in between.
+// nothing of it lives in between; but the position of a row of packed heads is kept, since making it is a division.
 LanePlace lane_place(language::Kernel& kernel, const QueryTile& tile);
+
+// The head of a packed row that the lane owns, counted from the group's first: made anew likewise.
+language::Value* head_of_lane(language::Kernel& kernel, const QueryTile& tile);
 
 // The other way round: lanes own the keys of a block from `first_key` on, made anew likewise.
 struct LaneKey {

@@ -24,7 +24,7 @@ Value* scattered_query_row(Kernel& kernel, const QueryTile& tile, const Slice& s
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* offset = ir.CreateAdd(ir.CreateMul(row, slice.row_stride), ir.CreateMul(first_dim, slice.dim_stride));
   if (tile.group == nullptr) return scattered_row(kernel, slice, ir.CreateICmpULT(row, slice.rows), offset);
-  offset = ir.CreateAdd(offset, ir.CreateMul(tile.head_in_group, slice.head_stride));
+  offset = ir.CreateAdd(offset, ir.CreateMul(head_of_lane(kernel, tile), slice.head_stride));
   return scattered_row(kernel, slice, tile.has_row, offset);
 }
 

@@ -190,7 +190,7 @@ void store_log_sum_exp(language::Kernel& kernel, const Workgroup& workgroup, Val
   Value* writes = ir.CreateICmpEQ(place.lane_group, kernel.constant(0));
   Value* of_row = ir.CreateShl(place.row, 2);
   if (workgroup.group != nullptr) {
-    of_row = ir.CreateAdd(of_row, ir.CreateMul(workgroup.head_in_group, head_stride));
+    of_row = ir.CreateAdd(of_row, ir.CreateMul(head_of_lane(kernel, workgroup), head_stride));
     writes = ir.CreateAnd(writes, workgroup.has_row);
   }
   if (workgroup.share.leads != nullptr) writes = ir.CreateAnd(writes, workgroup.share.leads);

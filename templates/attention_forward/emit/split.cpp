@@ -89,7 +89,7 @@ Value* in_query_tile(Kernel& kernel, const ForwardKernel& spec, const Workgroup&
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* row = ir.CreateSub(row_of_sequence, workgroup.first_row);
   if (workgroup.group != nullptr) {
-    row = ir.CreateAdd(row, ir.CreateMul(workgroup.head_in_group, rows_of_head(kernel, spec)));
+    row = ir.CreateAdd(row, ir.CreateMul(head_of_lane(kernel, workgroup), rows_of_head(kernel, spec)));
   }
   llvm::FunctionType* type = llvm::FunctionType::get(row->getType(), {row->getType()}, false);
   llvm::CallInst* call = kernel.ir().CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {row});

@@ -379,6 +379,7 @@ Workgroup begin_tile(Kernel& kernel, const ForwardKernel& spec, const WorkgroupP
       .head_in_group = head_in_group,
       .has_row = has_row,
       .group = positions.group(),
+      .first_of_wave = first_of_wave,
       .key_scale = key_scale,
       // Few rows are one block, whichever heads they are of.
       .block = walk             ? walk->block
