@@ -28,13 +28,14 @@ def families_of(changed: list[str], families: list[str]) -> list[str]:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("families_since.py <commit>: which commit?", file=sys.stderr)
+    if len(sys.argv) != 2 or not sys.argv[1]:
+        print("--since: which commit? as ./dev test --since HEAD~3", file=sys.stderr)
         return 2
-    changed = subprocess.run(["git", "diff", "--name-only", sys.argv[1], "--"], capture_output=True, text=True, check=False)
-    if changed.returncode != 0:
-        print(f"families_since.py: git knows no commit '{sys.argv[1]}'", file=sys.stderr)
+    commit = subprocess.run(["git", "rev-parse", "--verify", "--quiet", "--end-of-options", sys.argv[1] + "^{commit}"], capture_output=True, text=True, check=False)
+    if commit.returncode != 0:
+        print(f"--since: git knows no commit '{sys.argv[1]}'", file=sys.stderr)
         return 2
+    changed = subprocess.run(["git", "diff", "--name-only", commit.stdout.strip(), "--"], capture_output=True, text=True, check=True)
     families = sorted(path.parent.name for path in pathlib.Path("templates").glob("*/emit") if path.parent.name != "attention")
     print("\n".join(families_of(changed.stdout.split(), families)))
     return 0

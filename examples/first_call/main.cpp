@@ -104,8 +104,8 @@ int run(const char* device) {
   std::printf("call     %s\n", engine.describe(call).c_str());
   std::printf("kernel   %s, ready in %.0f ms\n",
               report.origin == WAVEJIT_ORIGIN_COMPILED ? "compiled" : "found in the disk cache", took.count());
-  std::printf("error    %.1e at most beside float64; roundings to fp16 explain %.1f times as much\n", check.largest,
-              1 / check.worst_share);
+  std::printf("error    %.1e at most beside float64: %.0f %% of what rounding to fp16 allows\n", check.largest,
+              100 * check.worst_share);
   std::printf("bits     %016llx\n", static_cast<unsigned long long>(bits));
   if (check.worst_share <= 1) return 0;
   std::fprintf(stderr, "first_call: O is wrong on %s\n", device);

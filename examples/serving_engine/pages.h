@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who has which page of the key-value cache. A page may have several owners: requests whose prompts begin alike share
+// The owners of each page of the KV cache. A page may have several owners: requests whose prompts begin alike share
 // the pages of what they have in common.
 #pragma once
 

@@ -244,8 +244,8 @@ typedef enum wavejit_score_rounding {
   WAVEJIT_SCORES_IN_FP16 = 1 /* as rocMLIR has them: scale · score + bias in fp32, rounded to fp16, then the softmax */
 } wavejit_score_rounding;
 
-/* Where rows of a latent cache have scales of their own (docs/low-precision.md). Rows that end in their own exponents
- * have the shape of those with exponents behind all: nothing but this word tells them apart, and they are not taken. */
+/* Where rows of a latent cache have scales of their own (docs/low-precision.md). Two layouts have rows of 584 bytes:
+ * exponents after each row, or after the whole page. Only the second is supported, and this word confirms it. */
 typedef enum wavejit_row_scales {
   WAVEJIT_ROWS_AS_TYPED = 0,        /* of 656 bytes: in the rows, which nothing else can be */
   WAVEJIT_SCALES_IN_ROWS = 1,       /* of 656 bytes: four of fp32 between latent and rope */
@@ -559,7 +559,7 @@ struct wavejit_attention_forward_arguments {
    * show. Tiles of keys that no row of a block of 64 sees are not walked, others are multiplied whole. Two launches
    * more, which read it on the device and make walks of it, as of lists of key blocks, in the workspace; keys are not
    * split. Up to 32 rows under one mask for all heads, dense keys: their keys are split instead, in one launch more.
-   * Neither beside bias, whose −inf hides, nor beside lists, local chunks and causal_flags. data null: none */
+   * Cannot be combined with bias (put −inf there instead), lists, local chunks or causal_flags. data null: none */
   struct wavejit_tensor bool_mask;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Of many processes one compiles. The others wait, a bounded time, for what it publishes.
+// One of many processes compiles a kernel. The others wait, a bounded time, for what it publishes.
 #include <array>
 #include <exception>
 #include <format>

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 FRAGMENT = r"(?:Of|Who|Whose|What of)\b"
-# The first line of a comment block: the line before it is no comment of the same kind.
-LINE_COMMENT = re.compile(rf"(?:\A|\n)(?![ \t]*(?://|#))[^\n]*\n[ \t]*(?://|#) ({FRAGMENT}[^\n]*)|(?<=[;{{}},)] )[ ]?// ({FRAGMENT}[^\n]*)")
+# The first line of a comment block: the line before it is no comment of the same kind, or the licence.
+LINE_COMMENT = re.compile(rf"(?:\A|\n)(?:[^\n]*SPDX-License-Identifier[^\n]*|(?![ \t]*(?://|#))[^\n]*)\n[ \t]*(?://|#) ({FRAGMENT}[^\n]*)|(?<=[;{{}},)] )[ ]?// ({FRAGMENT}[^\n]*)")
 BLOCK_COMMENT = re.compile(rf"/\*\*?\s*(?:---- [^\n]*\n \* )?({FRAGMENT}[^\n]*)")
 DOCSTRING = re.compile(rf'"""\s*({FRAGMENT}[^\n]*)')
 # What a program or an error says: a literal of any kind, in C++ also a raw one.
@@ -36,12 +36,13 @@ def check(root: pathlib.Path) -> tuple[list[str], int]:
 
 def self_test() -> int:
     bad = "int a;\n// Of rows.\nint b;  // Who asks.\n/* Whose sum. */\nfail(\"What of it\");\nfail(\"Of it\");\n"
+    header = "// SPDX-License-Identifier: X\n// Who has which page.\n#pragma once\n"
     raw = "auto a = R\"(Of it)\";\nauto b = R\"text(\nWho asks)text\";\n"
     good = "// The kernel\n// Of rows: a line that goes on.\nint offset;  // offset\nauto text = \"Offline\";\n"
     python = "def f():\n    \"\"\"Of a call.\"\"\"\n\n    # Who asks.\n    print('Of it')\n    raise Error(f'Whose {sum}')\n"
     fine = "word = 'Offline'\nraise Error(f\"{who} asks\")\n"
-    counts = [len(fragments(bad, False)), len(fragments(raw, False)), len(fragments(good, False)), len(fragments(python, True)), len(fragments(fine, True))]
-    if counts != [5, 2, 0, 4, 0]:
+    counts = [len(fragments(bad, False)), len(fragments(raw, False)), len(fragments(good, False)), len(fragments(python, True)), len(fragments(fine, True)), len(fragments(header, False))]
+    if counts != [5, 2, 0, 4, 0, 1]:
         print(f"self-test: {counts} fragments")
         return 1
     return 0

@@ -138,7 +138,7 @@ STAND_INS = (
     StandIn("docs/low-precision.md", "    call.q = wavejit_dense_tensor(q, WAVEJIT_E4M3", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "    call.q = wavejit_dense_tensor(q, WAVEJIT_INT8", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "    attention_latent bf16", Line("gfx950"), "describes a call"),
-    StandIn("docs/low-precision.md", "wavejit sweep", By("tests/attention/CMakeLists.txt", "integers_list.txt --limits own --limits rocmlir"), "takes minutes"),
+    StandIn("docs/low-precision.md", "wavejit sweep", By("tests/attention/CMakeLists.txt", "integers_list.txt --check"), "takes minutes"),
     StandIn("docs/split-keys.md", "    run s holds chunks", Text(), "a formula"),
     StandIn("docs/split-keys.md", "    bytes = ", Text(), "a formula"),
     StandIn("docs/split-keys.md", "    options.pipeline", C("wavejit::EngineOptions", "options", "c++"), "a part of a program"),

@@ -28,8 +28,10 @@ class FamiliesSince(unittest.TestCase):
             self.assertEqual(self.of(shared), FAMILIES)
 
     def test_a_commit_that_is_none(self):
-        ran = subprocess.run([sys.executable, TREE / "scripts/families_since.py", "no-such-commit"], cwd=TREE, capture_output=True, text=True, check=False)
-        self.assertEqual((ran.returncode, ran.stderr), (2, "families_since.py: git knows no commit 'no-such-commit'\n"))
+        for word, said in (("no-such-commit", "git knows no commit 'no-such-commit'"), ("--all", "git knows no commit '--all'"), ("", "which commit?")):
+            ran = subprocess.run([sys.executable, TREE / "scripts/families_since.py", word], cwd=TREE, capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 2)
+            self.assertIn("--since: " + said, ran.stderr)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@
 #include "kernels/golden_tables.h"
 #include "kernels/mixed_products.h"
 #include "support/part.h"
-#include "templates/attention_forward/kernel/parameters.h"
+#include "targets/targets.h"
+#include "timing/timing.h"
 
 namespace wavejit::tests {
 namespace {
@@ -81,6 +82,8 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
     const ComparedFacts compared = compare_facts(spec.target(), line->second, facts_line(spec));
     EXPECT_THAT(compared.broken, ::testing::IsEmpty()) << spec.text();
     for (const std::string& change : compared.drifted) drifted.push_back(spec.text() + ": " + change);
+    // Only code of simulated targets can be read.
+    if (timing::find_timing(*targets::find_target(spec.target())) == nullptr) continue;
     EXPECT_THAT(mixed_products(known_kernel(spec).code_object), ::testing::IsEmpty()) << spec.text();
   }
   if (drifted.empty()) return;

@@ -368,9 +368,33 @@ TEST(CommandLineTest, SimSaysThatChecksWereOff) {
   EXPECT_EQ(killed.code, 128 + SIGABRT);
   EXPECT_THAT(killed.err, HasSubstr(told));
   EXPECT_EQ(sim({"--", "true"}).err, "");
+  EXPECT_THAT(sim({"--check", "none", "--", "false"}).err, HasSubstr(told));
+  EXPECT_THAT(sim({"--json", scratch / "findings.json", "--", "false"}).err, HasSubstr(told));
+  for (const char* wrong_word : {"--schedule", "--arrival"}) EXPECT_EQ(sim({wrong_word, "lat", "--", "true"}).code, 2);
   EXPECT_EQ(sim({"--check", "all", "--", "false"}).err, "");
   EXPECT_EQ(sim({"--", "false"}, {{"WAVEJIT_SIM_CHECK", "races"}}).err, "");
   EXPECT_EQ(sim({"--cycles", "--", "false"}).err, "") << "launches are timed or checked";
+}
+
+// Python's send_signal reaches this process alone, and some callers ignore SIGCHLD.
+TEST(CommandLineTest, SimHandsSignalsOnAndKnowsHowTheProgramEnded) {
+  const ScratchDirectory scratch;
+  const std::string sim = std::string(std::getenv("WAVEJIT_PROGRAM")) + " sim --front hip --target gfx950 -- ";
+  const auto code_of = [](const std::string& script) {
+    const int status = std::system(script.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  };
+  EXPECT_EQ(code_of("trap '' CHLD; exec " + sim + "sh -c 'exit 42' 2>/dev/null"), 42);
+  // The program says that it is up, and ends with 7 when the signal arrives.
+  const std::string up = (scratch / "up");
+  std::ofstream(scratch / "program.sh") << "trap 'exit 7' INT USR1\ntouch " << up << "\nsleep 20 &\nwait\n";
+  for (const char* signal : {"INT", "USR1"}) {
+    std::ofstream(scratch / "start.sh") << "set -m\nrm -f " << up << "\n"
+                                        << sim << "sh " << (scratch / "program.sh") << " 2>/dev/null &\n"
+                                        << "until [ -e " << up << " ]; do sleep 0.05; done\nkill -" << signal
+                                        << " $!\nwait $!\n";
+    EXPECT_EQ(code_of("bash " + (scratch / "start.sh")), 7) << signal;
+  }
 }
 
 TEST(CommandLineTest, SimSaysOnATerminalThatChecksWereOff) {

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "tools/commands/commands.h"
@@ -158,6 +159,13 @@ int main(int argument_count, char** arguments) {
     return wavejit::tools::run(argument_count, arguments);
   } catch (const std::bad_alloc&) {
     std::fputs("wavejit: out of memory\n", stderr);
+  } catch (const std::system_error& problem) {
+    // fmt::print throws where standard output takes no more.
+    if (std::ferror(stdout) != 0) {
+      std::fputs("wavejit: cannot write to standard output\n", stderr);
+      return static_cast<int>(wavejit::tools::ExitCode::file);
+    }
+    fmt::print(stderr, "wavejit: {}\n", problem.what());
   } catch (const std::exception& problem) {
     fmt::print(stderr, "wavejit: {}\n", problem.what());
   }

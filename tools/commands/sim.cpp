@@ -180,8 +180,9 @@ Result<void> use_clock_and_summary(const Arguments& arguments) {
 }
 
 bool is_checked(const Arguments& arguments) {
-  const char* checks = std::getenv("WAVEJIT_SIM_CHECK");
-  return !arguments.check.empty() || (checks != nullptr && *checks != 0);
+  const char* const inherited = std::getenv("WAVEJIT_SIM_CHECK");
+  const std::string checks = !arguments.check.empty() || inherited == nullptr ? arguments.check : inherited;
+  return !checks.empty() && checks != "none";
 }
 
 // A user who sees a wrong end may not know that there are checks. A log that ends well is left as it is.
@@ -208,10 +209,12 @@ Result<ExitCode> run_and_tell(const Arguments& arguments) {
 // In place of this program, unless somebody wants to know how it ended.
 Result<ExitCode> start(const Arguments& arguments) {
   if (!arguments.json.empty() || arguments.fail_on_findings) {
-    return run_with_reports({.program = arguments.program,
-                             .json = arguments.json,
-                             .fail_on_findings = arguments.fail_on_findings,
-                             .variable = "WAVEJIT_SIM_REPORT"});
+    auto code = run_with_reports({.program = arguments.program,
+                                  .json = arguments.json,
+                                  .fail_on_findings = arguments.fail_on_findings,
+                                  .variable = "WAVEJIT_SIM_REPORT"});
+    if (code && !arguments.cycles && !is_checked(arguments)) tell_of_checks(*code == ExitCode::ok);
+    return code;
   }
   if (!arguments.cycles && !is_checked(arguments)) return run_and_tell(arguments);
   std::vector<char*> words = words_of(arguments.program);
@@ -279,15 +282,17 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option(
       "--check", arguments->check,
       "what is checked while kernels run: all, or a list of checks (default: no more than addresses; races go unsaid, "
-      "and a program that ends wrongly or on a terminal is followed by a line that says so)");
+      "and without --cycles a program that ends wrongly or on a terminal is followed by a line that says so)");
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
-  command->add_option("--arrival", arguments->arrival, "when results of memory arrive: early, late, random");
+  command->add_option("--arrival", arguments->arrival, "when results of memory arrive")
+      ->check(CLI::IsMember({"early", "late", "random"}));
   command
       ->add_option("--rules", arguments->rules,
                    "what checks and late arrival hold a kernel to: what compilers count on, or every wait")
       ->check(CLI::IsMember({"compiler", "strict"}));
-  command->add_option("--schedule", arguments->schedule, "in which order waves run: in_order, reverse, random, timed");
+  command->add_option("--schedule", arguments->schedule, "in which order waves run")
+      ->check(CLI::IsMember({"in_order", "reverse", "random", "timed"}));
   command->add_flag("--cycles", arguments->cycles,
                     "predict what launches take; events and dispatch times then show simulated time");
   command->add_flag("--summary", arguments->summary, "say at the end what ran and what was found");

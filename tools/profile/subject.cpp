@@ -55,6 +55,10 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
       for (const std::string_view each : CodeObjectCall::setting_names()) names.emplace_back(each);
       for (const std::string_view each : EngineOptions::settable_names())
         if (!subject.code || each == "device") names.emplace_back(each);
+      if (std::ranges::contains(names, name))
+        return failed(ExitCode::usage,
+                      fmt::format("--{} {}: '{}' is a word of code objects (a file), and '{}' is a problem", field,
+                                  setting, name, what));
       return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}", field, setting, name,
                                                  vocabulary::meant_or_list(name, names, "`wavejit profile --help`")));
     }

@@ -20,40 +20,41 @@ namespace {
 
 std::atomic<pid_t> running_child = 0;
 
-void hand_on(int signal) {
+// A signal of the terminal (Ctrl-C) comes from the kernel and reaches the program as well; one that somebody sent to this
+// process is meant for the program.
+void hand_on(int signal, siginfo_t* info, void* /*context*/) {
   const pid_t child = running_child.load();
-  if (child > 0) ::kill(child, signal);
+  if (child > 0 && info->si_code != SI_KERNEL) ::kill(child, signal);
 }
 
-struct Handled {
-  int signal;
-  void (*handler)(int);
-};
-// The first two come from the terminal, to everybody in front of it.
-constexpr std::size_t handled_signals = 4;
-std::array<Handled, handled_signals> handlers() {
-  return {{{SIGINT, SIG_IGN}, {SIGQUIT, SIG_IGN}, {SIGTERM, hand_on}, {SIGHUP, hand_on}}};
-}
+constexpr std::array handed_on = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-// Puts the handlers back that were there.
+// Hands signals on, and hears of the child's end also where the caller ignores SIGCHLD. Puts the handlers back that were
+// there.
 class SignalsOfParent {
  public:
   SignalsOfParent() {
-    for (std::size_t i = 0; i < handled_signals; ++i) {
+    for (std::size_t i = 0; i < handed_on.size(); ++i) {
       struct sigaction wanted{};
-      wanted.sa_handler = handlers()[i].handler;
-      ::sigaction(handlers()[i].signal, &wanted, &before_[i]);
+      wanted.sa_sigaction = hand_on;
+      wanted.sa_flags = SA_SIGINFO;
+      ::sigaction(handed_on[i], &wanted, &before_[i]);
     }
+    struct sigaction usual{};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(SIGCHLD, &usual, &child_before_);
   }
   ~SignalsOfParent() { restore(); }
   SignalsOfParent(const SignalsOfParent&) = delete;
   SignalsOfParent& operator=(const SignalsOfParent&) = delete;
   void restore() const {
-    for (std::size_t i = 0; i < handled_signals; ++i) ::sigaction(handlers()[i].signal, &before_[i], nullptr);
+    for (std::size_t i = 0; i < handed_on.size(); ++i) ::sigaction(handed_on[i], &before_[i], nullptr);
+    ::sigaction(SIGCHLD, &child_before_, nullptr);
   }
 
  private:
-  std::array<struct sigaction, handled_signals> before_{};
+  std::array<struct sigaction, handed_on.size()> before_{};
+  struct sigaction child_before_{};
 };
 
 }  // namespace
@@ -101,9 +102,11 @@ Result<ChildEnd> run_child(const std::vector<std::string>& program) {
   const bool is_started = ::read(pipe[0], &why, sizeof why) <= 0;
   ::close(pipe[0]);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
   running_child = 0;
+  if (ended < 0) return failed(ExitCode::internal, fmt::format("how {} ended: {}", program[0], std::strerror(errno)));
   if (!is_started)
     return failed(ExitCode::file, fmt::format("{} cannot be started: {}", program[0], std::strerror(why)));
   if (WIFSIGNALED(status)) return ChildEnd{.signal = WTERMSIG(status)};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """vLLM's indexer of sparse attention (DeepSeek V3.2, GLM-5) by wavejit: from its queries, keys and weights to each row's list.
 
-vLLM has a door for it: an operator registered out of its tree by the name of its own (`CustomOp.register_oot`) is made in that one's place.
+vLLM lets a plug-in replace it: an operator registered from outside its tree under that name (`CustomOp.register_oot`) is made instead.
 Of equal scores the lower key is chosen, and lists ascend, so a row's list is that of the row alone. What vLLM's own top-k chooses is left open.
 """
 from __future__ import annotations

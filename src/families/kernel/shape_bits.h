@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What of a call changes code, as one number: a field a row, each with the bits that it takes. Hot: the kernel table is
-// asked with such a number at every call.
+// The part of a call that changes code, as one number: a field a row, each with the bits that it takes. The kernel table
+// is asked with such a number at every call, so this is hot.
 #pragma once
 
 #include <cstdint>

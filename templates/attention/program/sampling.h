@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What of a long problem is run and compared.
+// Chooses the part of a long problem that is run and compared.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ using language::Kernel;
 using language::Value;
 using language::Values;
 
-// As length_fields, of an array of lengths that is never there.
+// Like length_fields, but with an array of lengths that is always null.
 constexpr attention::SequenceFields uncut_fields = {
     .query_starts = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_starts),
     .query_rows = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_rows),

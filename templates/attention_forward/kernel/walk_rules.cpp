@@ -29,6 +29,45 @@ std::string accepted_pipelines(const targets::Target& target) {
   return accepted;
 }
 
+// The words without each of which alone a kernel would fit; where no single word is enough, all that it has of them.
+std::string in_the_way(const ForwardKernel& spec, bool (*fits)(const ForwardKernel&)) {
+  struct Word {
+    const char* name;
+    bool (*given)(const ForwardKernel&);
+    void (*leave_out)(ForwardKernel&);
+  };
+  static constexpr std::array words = {
+      Word{"a bias", [](const ForwardKernel& its) { return its.has(Modifier::bias); },
+           [](ForwardKernel& its) {
+             its.modifiers.set(Modifier::bias, false);
+             its.bias_fp32 = false;
+           }},
+      Word{"softcap", [](const ForwardKernel& its) { return its.has(Modifier::softcap); },
+           [](ForwardKernel& its) { its.modifiers.set(Modifier::softcap, false); }},
+      Word{"alibi", [](const ForwardKernel& its) { return its.has(Modifier::alibi); },
+           [](ForwardKernel& its) { its.modifiers.set(Modifier::alibi, false); }},
+      Word{"q=fp32", [](const ForwardKernel& its) { return its.query_fp32; },
+           [](ForwardKernel& its) { its.query_fp32 = false; }},
+      Word{"a mask", [](const ForwardKernel& its) { return its.mask != Mask::none; },
+           [](ForwardKernel& its) { its.mask = Mask::none; }},
+      Word{"page=1", [](const ForwardKernel& its) { return its.single_keys; },
+           [](ForwardKernel& its) { its.single_keys = false; }},
+      Word{"pages", [](const ForwardKernel& its) { return its.paged; },
+           [](ForwardKernel& its) { its.paged = its.single_keys = false; }},
+  };
+  std::string alone;
+  std::string together;
+  for (const Word& word : words) {
+    if (!word.given(spec)) continue;
+    together += (together.empty() ? "" : " with ") + std::string(word.name);
+    ForwardKernel without = spec;
+    word.leave_out(without);
+    if (alone.empty() && fits(without)) alone = word.name;
+  }
+  if (!alone.empty()) return alone;
+  return together.empty() ? "head dim " + to_text(HeadDims{.qk = spec.head_dim_qk, .v = spec.head_dim_v}) : together;
+}
+
 constexpr std::array walk_rules = {
     SpecRule{[](const Asked& asked) { return !std::ranges::contains(tiles_of(asked), asked.spec.tile_queries); },
              [](const Asked& asked) {
@@ -70,23 +109,22 @@ constexpr std::array walk_rules = {
              [](const Asked&) {
                return std::string("chunk_waves= needs workgroups of few rows; accepted: pipeline=generic tile=32x64");
              }},
-    SpecRule{
-        [](const Asked& asked) {
-          return asked.spec.chunk_waves != 0 && lds_layout(asked.target) == LdsLayout::swizzled &&
-                 !shares_in_registers(asked.spec, asked.spec.split_keys != 0);
-        },
-        [](const Asked& asked) {
-          return "chunk_waves= passes tiles through registers on " + asked.target_name() +
-                 ", which bias, softcap, alibi and masks of whole rows beside pages, a bias or q=fp32 of whole rows, "
-                 "a bias in fp32, keys that are looked up one by one and head dims beyond 192/128 leave no room for; "
-                 "accepted: a wave with rows of its own";
-        }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.chunk_waves != 0 && lds_layout(asked.target) == LdsLayout::swizzled &&
+                      !shares_in_registers(asked.spec, asked.spec.split_keys != 0);
+             },
+             [](const Asked& asked) {
+               const auto fits = [](const ForwardKernel& spec) {
+                 return shares_in_registers(spec, spec.split_keys != 0);
+               };
+               return "chunk_waves= passes tiles through registers on " + asked.target_name() + ", and " +
+                      in_the_way(asked.spec, fits) + " leaves no room for them; accepted: a wave with rows of its own";
+             }},
     SpecRule{[](const Asked& asked) { return asked.spec.chunk_waves != 0 && !shares_by_lines(asked.spec); },
              [](const Asked& asked) {
-               return "chunk_waves= with head dim " + to_text(asked.head_dims()) +
-                      " leaves no scalar registers for bias and alibi beside pages, "
-                      "nor for softcap beyond 128 dims or beside causal_flags, nor for chunked; "
-                      "accepted: a wave with rows of its own";
+               return "chunk_waves= with head dim " + to_text(asked.head_dims()) + " leaves no scalar registers for " +
+                      in_the_way(asked.spec, [](const ForwardKernel& spec) { return shares_by_lines(spec); }) +
+                      "; accepted: a wave with rows of its own";
              }},
     SpecRule{[](const Asked& asked) {
                return asked.spec.chunk_waves != 0 && asked.spec.chunk_waves != shared_waves(asked.head_dims());
@@ -101,10 +139,16 @@ constexpr std::array walk_rules = {
                       (spec.narrow_queries || spec.integers || spec.cache != CacheType::as_queries || spec.vectorised ||
                        spec.listed || spec.block_lists || spec.trans_any() || spec.rows == QueriesOf::many);
              },
-             [](const Asked&) {
-               return std::string(
-                   "chunk_waves= has no kernel for K and V in 8 bits, vectorised pages, lists, "
-                   "trans_ tensors and rows=many; accepted: a wave with rows of its own");
+             [](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               const char* const found = spec.listed || spec.block_lists       ? "lists"
+                                         : spec.trans_any()                    ? "trans_ tensors"
+                                         : spec.vectorised                     ? "vectorised pages"
+                                         : spec.rows == QueriesOf::many        ? "rows=many"
+                                         : spec.cache != CacheType::as_queries ? "K and V in 8 bits"
+                                                                               : "queries in 8 bits";
+               return std::string("chunk_waves= has no kernel for ") + found +
+                      "; accepted: a wave with rows of its own";
              }},
     SpecRule{
         [](const Asked& asked) {

@@ -96,7 +96,7 @@ class Described final : public families::DescribedProblem {
     const LatentProblem problem = problem_on(board, toggles);
     return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem, board)}};
   }
-  // A call over the keys that it has at first splits no keys, and a captured one without a workspace never does. A call
+  // The first calls of a sequence have few keys and split none; a captured call without a workspace never splits. A call
   // of few sequences has fewer rows a workgroup (runs.h).
   std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<DescribedProblem>> all;

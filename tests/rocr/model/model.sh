@@ -51,7 +51,7 @@ inputs)
   wrong "describes one $target, and the environment names" HSA_MODEL_TOPOLOGY="$work/topology" WAVEJIT_SIM_TARGET="${target}x2"
   # ROCr itself finds nothing wrong with more GPUs, and ends at the second.
   echo "${target}x2" >"$work/topology/wavejit_device"
-  wrong "one GPU" HSA_MODEL_TOPOLOGY="$work/topology"
+  wrong "no single GPU" HSA_MODEL_TOPOLOGY="$work/topology"
   ;;
 *) fail "unknown" ;;
 esac

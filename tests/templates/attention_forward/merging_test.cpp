@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who merges the parts of runs of keys, and what is said about it.
+// Which kernel merges the parts of runs of keys, and what explain says about it.
 #include "templates/attention_forward/call/merging.h"
 
 #include <gmock/gmock.h>

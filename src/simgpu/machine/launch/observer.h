@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who looks on while a launch runs.
+// An observer sees each instruction while a launch runs.
 #pragma once
 
 #include <cstdint>
