@@ -3,8 +3,8 @@
 // one out is reported, or makes the result another one, or redundant.txt says why nobody can tell.
 //
 //   simgpu_mutation_tests                some of every kernel; ./dev test takes the kernels of tests/chosen
-//   simgpu_mutation_tests --all          every one of them; redundant.txt must then be exact
-//   simgpu_mutation_tests --all --print  and what redundant.txt would have to list
+//   simgpu_mutation_tests --all          every one of them; redundant_counts.txt must then be exact
+//   simgpu_mutation_tests --all --print  and what redundant_counts.txt would have to list
 #include "mutation.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// redundant.txt: mutations that nobody can notice, and why. Every kernel's mutants are held against it.
+// Mutations that nobody can notice: redundant_counts.txt has them, redundant.txt and not_run.txt say why. Every kernel's
+// mutants are held against these lists.
 #pragma once
 
 #include <cstddef>
