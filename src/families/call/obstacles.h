@@ -13,7 +13,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "families/call/failure.h"
@@ -75,28 +74,27 @@ class ProblemWords {
 
   // A word that may be left out.
   template <typename Without>
-  void add(bool asked, std::string said, std::string_view of, Without without) {
-    add_other(asked, std::move(said), of, {}, without);
+  void add(bool asked, const std::string& said, std::string_view of, Without without) {
+    add_other(asked, said, of, {}, without);
   }
   // One that has a value, in whose place `other` stands without it.
   template <typename Without>
-  void add_other(bool asked, std::string said, std::string_view of, std::string other, Without without) {
+  void add_other(bool asked, const std::string& said, std::string_view of, const std::string& other, Without without) {
     if (!asked) return;
-    words_.push_back({.said = std::move(said), .of = of, .without = on_codes(without), .changes = {}});
-    words_.back().changes.push_back({.value = std::move(other), .made = on_codes(without)});
+    words_.push_back({.said = said, .of = of, .without = on_codes(without), .changes = {}});
+    words_.back().changes.push_back({.value = other, .made = on_codes(without)});
   }
   // One whose every value is told by `add_value`; `least`: the one that as good as every kernel has.
   template <typename Least>
-  void add_choice(std::string said, std::string_view of, Least least) {
-    words_.push_back({.said = std::move(said), .of = of, .without = on_codes(least), .changes = {}});
+  void add_choice(const std::string& said, std::string_view of, Least least) {
+    words_.push_back({.said = said, .of = of, .without = on_codes(least), .changes = {}});
   }
   // Another value of the last word, where it was asked: further away than those before.
   template <typename Made>
-  void add_value(bool asked, std::string value, Made made, Change::Side side = Change::Side::below,
+  void add_value(bool asked, const std::string& value, Made made, Change::Side side = Change::Side::below,
                  bool fills_gap = false) {
     if (asked)
-      words_.back().changes.push_back(
-          {.value = std::move(value), .made = on_codes(made), .side = side, .fills_gap = fills_gap});
+      words_.back().changes.push_back({.value = value, .made = on_codes(made), .side = side, .fills_gap = fills_gap});
   }
 
   std::span<const ProblemWord> all() const { return words_; }
