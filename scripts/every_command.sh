@@ -25,6 +25,9 @@ if [[ ${1:-} == --check ]]; then
   while IFS= read -r word; do
     grep -q "^$word = " "$list" || { echo "FAIL: $list: no line for './dev $word'"; failed=1; }
   done < <(words_of_help)
+  while IFS= read -r word; do
+    words_of_help | grep -qx "$word" || { echo "FAIL: ./dev help has '$word', and ./dev help all has not"; failed=1; }
+  done < <(./dev help | sed -n '/^  [a-z]/p' | sed -E 's/^  //; s/ {2,}.*//; s/ [[<].*//; s/, /\n/')
   if [[ -n ${2:-} ]]; then
     while IFS= read -r name; do
       grep -qE ": $name\$" "$2" || { echo "FAIL: $list: there is no test $name"; failed=1; }

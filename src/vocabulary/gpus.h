@@ -33,8 +33,8 @@ struct Gpu {
 std::vector<Gpu> listed_gpus();
 // By its name in any case, with spaces and hyphens or without: "mi325x", "rx9070", "RX 9070". Nothing: it is none.
 std::optional<Gpu> gpu_of_name(std::string_view name);
-// What a refusal says to somebody who named a GPU in the place of a target: "MI300X is gfx942", or "MI250 is gfx90a, which
-// has no kernels". Nothing of other names.
+// The sentence for a user who names a GPU where a target is asked for: "MI300X is gfx942", or "MI250 is gfx90a, which has
+// no kernels". No value if the name is no GPU's.
 std::optional<std::string> target_of_named_gpu(std::string_view name);
 
 }  // namespace wavejit::vocabulary

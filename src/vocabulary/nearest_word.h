@@ -20,9 +20,9 @@ namespace wavejit::vocabulary {
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string_view> words);
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string> words);
 
-// What stands behind "'causl' is not known": "; all, causal are", or where a word is near or the list would fill more
-// than two lines, " (did you mean 'causal'?); `wavejit variants` lists all". `place` is "`wavejit variants`"; empty: the
-// caller says where.
+// The end of a message such as "'causl' is not known": " (did you mean 'causal'?); `wavejit variants` lists all" if a word
+// is near or the list would fill more than two lines, else "; all, causal are". `place` is "`wavejit variants`"; if it is
+// empty, the caller says where the list stands.
 [[gnu::cold]] std::string meant_or_list(std::string_view given, std::span<const std::string> words,
                                         std::string_view place);
 

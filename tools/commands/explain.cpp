@@ -32,25 +32,25 @@ struct Arguments {
 };
 
 // Settings that are as they are by default are counted, unless all are asked for.
-struct Told {
+struct Explanation {
   bool all;
   std::vector<std::string> lines;
   int defaults = 0;
 };
 
 void take_line(void* context, const char* line) {
-  Told& told = *static_cast<Told*>(context);
+  Explanation& explanation = *static_cast<Explanation*>(context);
   const std::string_view text = line;
-  if (!told.all && text.starts_with("setting ") && text.ends_with("(default)"))
-    ++told.defaults;
+  if (!explanation.all && text.starts_with("setting ") && text.ends_with("(default)"))
+    ++explanation.defaults;
   else
-    told.lines.emplace_back(text);
+    explanation.lines.emplace_back(text);
 }
 
-std::string as_text(const Told& told) {
+std::string as_text(const Explanation& explanation) {
   std::string text;
-  for (const std::string& line : told.lines) text += line + "\n";
-  if (told.defaults > 0) text += fmt::format("setting  {} more are defaults: --all\n", told.defaults);
+  for (const std::string& line : explanation.lines) text += line + "\n";
+  if (explanation.defaults > 0) text += fmt::format("setting  {} more are defaults: --all\n", explanation.defaults);
   return text;
 }
 
@@ -80,7 +80,7 @@ Halves text_and_bracket(std::string_view text) {
 }
 
 // A kernel is a line that its key stands behind. Which other lines there are is up to the family: they are notes.
-std::string as_json(const Told& told) {
+std::string as_json(const Explanation& explanation) {
   Json all;
   Json kernels = Json::array();
   Json notes = Json::array();
@@ -88,11 +88,11 @@ std::string as_json(const Told& told) {
   Json settings = Json::array();
   Json warnings = Json::array();
   std::size_t remote = 0;
-  for (std::size_t i = 0; i < told.lines.size(); ++i) {
-    const auto [label, text] = label_and_text(told.lines[i]);
-    const bool is_kernel = i + 1 < told.lines.size() && label_and_text(told.lines[i + 1]).first == "key";
+  for (std::size_t i = 0; i < explanation.lines.size(); ++i) {
+    const auto [label, text] = label_and_text(explanation.lines[i]);
+    const bool is_kernel = i + 1 < explanation.lines.size() && label_and_text(explanation.lines[i + 1]).first == "key";
     if (is_kernel) {
-      const auto [key, where] = halves(label_and_text(told.lines[++i]).second, "  ");
+      const auto [key, where] = halves(label_and_text(explanation.lines[++i]).second, "  ");
       kernels.push_back({{"label", label}, {"spec", text}, {"key", key}, {"cache", where}});
     } else if (label == "problem" || label == "route") {
       all[label] = text;
@@ -121,7 +121,7 @@ std::string as_json(const Told& told) {
   all["kernels"] = kernels;
   all["refused"] = refused;
   all["settings"] = settings;
-  all["settings_left_out"] = told.defaults;
+  all["settings_left_out"] = explanation.defaults;
   all["warnings"] = warnings;
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -179,10 +179,10 @@ Result<ExitCode> explain(const Arguments& arguments) {
   const wavejit_engine_options options = arguments.engine.options();
   const char* target = arguments.target.empty() ? nullptr : arguments.target.c_str();
   Result<void> done;
-  Told told{.all = arguments.all, .lines = {}};
+  Explanation explanation{.all = arguments.all, .lines = {}};
   if (!arguments.ir && !arguments.isa) {
-    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, take_line, &told));
-    if (done) fmt::print("{}", arguments.json ? as_json(told) : as_text(told));
+    done = checked(wavejit_explain(&options, arguments.descriptor.c_str(), target, take_line, &explanation));
+    if (done) fmt::print("{}", arguments.json ? as_json(explanation) : as_text(explanation));
   }
   if (done && arguments.ir) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_IR);
   if (done && arguments.isa) done = print_kernels(arguments, options, target, WAVEJIT_KERNEL_ISA);

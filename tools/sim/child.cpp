@@ -20,8 +20,8 @@ namespace {
 
 std::atomic<pid_t> running_child = 0;
 
-// A signal of the terminal (Ctrl-C) comes from the kernel and reaches the program as well; one that somebody sent to this
-// process is meant for the program.
+// A terminal's signal (Ctrl-C) comes from the kernel and reaches the program as well. Any other signal to this process is
+// meant for the program.
 void hand_on(int signal, siginfo_t* info, void* /*context*/) {
   const pid_t child = running_child.load();
   if (child > 0 && info->si_code != SI_KERNEL) ::kill(child, signal);
@@ -29,8 +29,8 @@ void hand_on(int signal, siginfo_t* info, void* /*context*/) {
 
 constexpr std::array handed_on = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-// Hands signals on, and hears of the child's end also where the caller ignores SIGCHLD. Puts the handlers back that were
-// there.
+// Forwards signals to the child while it lives. SIGCHLD gets its default, so that waitpid sees the child's end even if the
+// caller ignores it. Restores the old handlers.
 class SignalsOfParent {
  public:
   SignalsOfParent() {

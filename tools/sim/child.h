@@ -19,8 +19,9 @@ struct ChildEnd {
   int shell_code() const;
 };
 
-// Starts a program with this one's environment and waits for its end. What a terminal sends both of them is left to the
-// program; SIGTERM and SIGHUP are handed on, and it does not outlive this one. Fails when the program cannot be started.
+// Starts a program with this process's environment and waits for its end. Signals to this process (INT, QUIT, TERM, HUP,
+// USR1, USR2) are forwarded to the program, except those of a terminal, which reach it anyway. The program does not
+// outlive this process. Fails if the program cannot be started.
 Result<ChildEnd> run_child(const std::vector<std::string>& program);
 
 }  // namespace wavejit::tools

@@ -44,10 +44,11 @@ struct QueryTile {
   LocalChunks local_chunks = {};
   // Packed heads, else null. Per lane: the head of the row, counted from the group's first, and whether there is such a
   // row; and how many heads a group has, uniform.
-  language::Value* head_in_group = nullptr;  // read by head_of_lane
+  language::Value* head_in_group = nullptr;  // call head_of_lane to read it
   language::Value* has_row = nullptr;
   language::Value* group = nullptr;
-  // The wave's first row, of packed heads a row of the group (position · group + head): uniform. Null: lanes are kept.
+  // The wave's first row, uniform. With packed heads it is a row of the group: position · group + head. Null if lanes are
+  // never made anew.
   language::Value* first_of_wave = nullptr;
   // For integers, else null: what their sums count for, c aside, of either sign. Per lane, as scale_log2e is then,
   // which has both. Scores are scaled before the softmax sees them.
