@@ -38,9 +38,9 @@ elseif(WAVEJIT_SANITIZER)
   set(WAVEJIT_OPTIMISATION -O1)  # beyond it the sanitizers' own checks take the compiler twice as long
 endif()
 
-# wavejit_optimise([SANITISED] [LIGHTLY] <target>…): what of them computes. SANITISED: also under sanitizers. LIGHTLY: what is optimised
-# only for the functions of LLVM's headers in it; its own are nothing beside the passes of LLVM that they call, and the compiler is done a
-# quarter sooner.
+# wavejit_optimise([SANITISED] [LIGHTLY] <target>…): optimises targets that compute, in development builds too. SANITISED: also under
+# sanitizers. LIGHTLY: -O1, for code that mostly calls LLVM: its own time is small beside that of LLVM's passes, and it compiles a quarter
+# faster.
 function(wavejit_optimise)
   cmake_parse_arguments(ARG "SANITISED;LIGHTLY" "" "" ${ARGN})
   if(NOT WAVEJIT_OPTIMISATION OR (WAVEJIT_SANITIZER AND NOT ARG_SANITISED))

@@ -11,9 +11,6 @@ namespace {
 // Far more letters than any word has: longer text is not compared.
 constexpr std::size_t longest_word = 64;
 constexpr std::size_t shortest_beginning = 3;
-// A list that a message has room for: two lines of a terminal.
-constexpr std::size_t longest_list = 160;
-
 }  // namespace
 
 // A row of the table at a time.

@@ -20,6 +20,9 @@ namespace wavejit::vocabulary {
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string_view> words);
 [[gnu::cold]] std::string did_you_mean(std::string_view given, std::span<const std::string> words);
 
+// The longest list that a message prints: two lines of a terminal.
+inline constexpr std::size_t longest_list = 160;
+
 // The end of a message such as "'causl' is not known": " (did you mean 'causal'?); `wavejit variants` lists all" if a word
 // is near or the list would fill more than two lines, else "; all, causal are". `place` is "`wavejit variants`"; if it is
 // empty, the caller says where the list stands.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "families/call/meant_word.h"
+#include "vocabulary/nearest_word.h"
 
 namespace wavejit::families {
 
@@ -42,12 +43,11 @@ std::unexpected<Failure> wrong(const Word& word, std::string_view why) {
 std::unexpected<Failure> unknown_word(const Word& word, std::string_view family, const std::string& accepted) {
   constexpr std::string_view help = "help";
   // Two lines of a terminal.
-  constexpr std::size_t longest_list = 160;
   const std::string of(family);
   if (word.text == help)
     return fail(WAVEJIT_INVALID_ARGUMENT, place(word) + " asks for the words of " + of + "; accepted: " + accepted);
   const std::string meant = did_you_mean(word.text, accepted);
-  const bool is_told = meant.empty() && accepted.size() <= longest_list;
+  const bool is_told = meant.empty() && accepted.size() <= vocabulary::longest_list;
   return fail(WAVEJIT_INVALID_ARGUMENT,
               place(word) + " is not known" + meant + "; accepted: " +
                   (is_told ? accepted : "what `wavejit explain \"" + of + " " + std::string(help) + "\"` lists"));
