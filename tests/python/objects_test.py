@@ -272,7 +272,7 @@ class Profiles(unittest.TestCase):
             (TypeError, "subject: a int; accepted: a descriptor, a call", 3, {}),
             (wavejit.Unsupported, "head dim", "attention_forward bf16 b1 q8 k8 h2 d7", {}),
             (bad, "stagger means nothing to this kernel", LINE, {"stagger": False}),
-            (bad, "settings grid=1,2: 'grid' is not accepted", LINE, {"settings": {"grid": (1, 2)}}),
+            (bad, "settings grid=1,2: 'grid' is a word of code objects", LINE, {"settings": {"grid": (1, 2)}}),
             (wavejit.IoError, "timeline /proc/x", LINE, {"timeline": "/proc/x"}),
         ):
             with self.subTest(words), self.assertRaisesRegex(kind, words) as caught:
