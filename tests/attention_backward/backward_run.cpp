@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "support/noise_memory.h"
 #include "support/test_device.h"
 
 namespace wavejit::tests {
@@ -17,48 +18,6 @@ namespace {
 
 using attention_backward::program::DevicePointers;
 using attention_backward::program::Gradient;
-
-void require(wavejit_status status) {
-  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-}
-
-// NaN of each type, and what no answer is.
-constexpr std::uint8_t noise = 0xFF;
-constexpr std::size_t fence = 1024;
-
-class Memory {
- public:
-  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * fence), noise) {
-    require(wavejit_device_allocate(engine, host_.size(), &data_));
-  }
-  ~Memory() { wavejit_device_free(engine_, data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::span<std::uint8_t> inside() { return std::span(host_).subspan(fence, host_.size() - (2 * fence)); }
-  void* data() const { return static_cast<std::uint8_t*>(data_) + fence; }
-  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
-  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
-  bool fence_intact() const {
-    const auto is_noise = [](std::uint8_t byte) { return byte == noise; };
-    return std::all_of(host_.begin(), host_.begin() + fence, is_noise) &&
-           std::all_of(host_.end() - fence, host_.end(), is_noise);
-  }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* data_ = nullptr;
-};
-
-template <typename Element>
-std::unique_ptr<Memory> filled(wavejit_engine* engine, const std::vector<Element>& values) {
-  if (values.empty()) return nullptr;
-  auto memory = std::make_unique<Memory>(engine, values.size() * sizeof(Element));
-  std::memcpy(memory->inside().data(), values.data(), values.size() * sizeof(Element));
-  memory->in();
-  return memory;
-}
 
 std::vector<std::uint32_t> bits_of(std::span<const std::uint8_t> bytes, std::size_t element_bytes) {
   std::vector<std::uint32_t> bits(bytes.size() / element_bytes);
@@ -92,12 +51,12 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   const auto key_starts = filled(engine, arrays.key_starts);
   const auto key_lengths = filled(engine, arrays.key_lengths);
   const std::size_t bytes = arrays.experiment.output_bytes();
-  Memory dq(engine, arrays.q.size() * bytes);
-  Memory dk(engine, arrays.k.size() * bytes);
-  Memory dv(engine, arrays.v.size() * bytes);
-  Memory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
+  NoiseMemory dq(engine, arrays.q.size() * bytes);
+  NoiseMemory dk(engine, arrays.k.size() * bytes);
+  NoiseMemory dv(engine, arrays.v.size() * bytes);
+  NoiseMemory d_sink(engine, arrays.sinks.size() * static_cast<std::size_t>(arrays.experiment.batch) * sizeof(float));
   const std::size_t bias_element = arrays.d_bias_fp32 ? 4 : 2;
-  Memory d_bias(engine, arrays.with_d_bias ? arrays.bias.size() * bias_element : 0);
+  NoiseMemory d_bias(engine, arrays.with_d_bias ? arrays.bias.size() * bias_element : 0);
   for (const auto& [memory, bits, sums] : {std::tuple{&dq, &before.dq, &arrays.dq_before},
                                            {&dk, &before.dk, &arrays.dk_before},
                                            {&dv, &before.dv, &arrays.dv_before}}) {
@@ -127,8 +86,8 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_backward_workspace(engine, &call, &workspace_bytes);  // 0 where no kernel does the call
-  Memory workspace(engine, workspace_bytes);
-  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) memory->in();
+  NoiseMemory workspace(engine, workspace_bytes);
+  for (NoiseMemory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) memory->in();
   call.workspace = workspace_bytes == 0 ? nullptr : workspace.data();
   call.workspace_bytes = workspace_bytes;
   wavejit_call_report report{};
@@ -145,7 +104,7 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
   output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
-  for (Memory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) {
+  for (NoiseMemory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) {
     memory->out();
     output.fence_intact = output.fence_intact && memory->fence_intact();
   }

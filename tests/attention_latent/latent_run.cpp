@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "support/noise_memory.h"
 #include "support/test_device.h"
 
 namespace wavejit::tests {
@@ -17,59 +18,6 @@ namespace {
 
 using attention::program::Sequence;
 using attention_latent::program::DevicePointers;
-
-void require(wavejit_status status) {
-  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-}
-
-// NaN of each type, and what no answer is.
-constexpr std::uint8_t noise = 0xFF;
-constexpr std::size_t fence = 1024;
-
-class Memory {
- public:
-  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * fence), noise) {
-    require(wavejit_device_allocate(engine, host_.size(), &data_));
-  }
-  ~Memory() { wavejit_device_free(engine_, data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::span<std::uint8_t> inside() { return std::span(host_).subspan(fence, host_.size() - (2 * fence)); }
-  void* data() const { return static_cast<std::uint8_t*>(data_) + fence; }
-  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
-  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
-  bool untouched() const {
-    return std::ranges::all_of(host_, [](std::uint8_t byte) { return byte == noise; });
-  }
-  bool fence_intact() const {
-    const auto is_noise = [](std::uint8_t byte) { return byte == noise; };
-    return std::all_of(host_.begin(), host_.begin() + fence, is_noise) &&
-           std::all_of(host_.end() - fence, host_.end(), is_noise);
-  }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* data_ = nullptr;
-};
-
-template <typename Element>
-std::unique_ptr<Memory> filled(wavejit_engine* engine, const std::vector<Element>& values) {
-  if (values.empty()) return nullptr;
-  auto memory = std::make_unique<Memory>(engine, values.size() * sizeof(Element));
-  std::memcpy(memory->inside().data(), values.data(), values.size() * sizeof(Element));
-  memory->in();
-  return memory;
-}
-
-template <typename Element>
-std::vector<Element> elements(Memory& memory) {
-  const std::span<std::uint8_t> bytes = memory.inside();
-  std::vector<Element> values(bytes.size() / sizeof(Element));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Element));
-  return values;
-}
 
 std::size_t lse_at(const LatentArrays& arrays, const Sequence& sequence, std::int64_t row, std::int64_t head) {
   const auto queries = attention::program::queries_of(arrays.experiment);
@@ -105,8 +53,8 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   const auto second_indices = filled(engine, arrays.second_lists.indices);
   const auto second_counts = filled(engine, arrays.second_lists.counts);
   const auto rows = static_cast<std::size_t>(attention::program::queries_of(arrays.experiment).rows());
-  Memory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
-  Memory lse(engine, rows * sizeof(float));
+  NoiseMemory o(engine, rows * static_cast<std::size_t>(arrays.latent()) * sizeof(std::uint16_t));
+  NoiseMemory lse(engine, rows * sizeof(float));
   const auto data = [](const auto& memory) { return memory ? memory->data() : nullptr; };
   const DevicePointers pointers = {.q = data(q),
                                    .q_rope = data(q_rope),
@@ -129,8 +77,8 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
   wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);
-  Memory workspace(engine, workspace_bytes);
-  for (Memory* memory : {&o, &lse, &workspace}) memory->in();
+  NoiseMemory workspace(engine, workspace_bytes);
+  for (NoiseMemory* memory : {&o, &lse, &workspace}) memory->in();
   if (workspace_bytes != 0) {
     call.workspace = workspace.data();
     call.workspace_bytes = workspace_bytes;
@@ -150,15 +98,15 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
   output.reports.resize(wavejit_simgpu_take_reports(output.reports.data(), output.reports.size()));
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK && !refused) return output;
-  for (Memory* memory : {&o, &lse, &workspace}) {
+  for (NoiseMemory* memory : {&o, &lse, &workspace}) {
     memory->out();
     output.fence_intact = output.fence_intact && memory->fence_intact();
     // A refused call launches nothing: no test finds in such a detail what it looks for.
-    if (refused && !memory->untouched()) output.detail = "refused, and yet something was written";
+    if (refused && !memory->is_noise()) output.detail = "refused, and yet something was written";
   }
   if (refused) return output;
-  output.o = elements<std::uint16_t>(o);
-  if (arrays.experiment.lse) output.lse = elements<std::uint32_t>(lse);
+  output.o = o.elements<std::uint16_t>();
+  if (arrays.experiment.lse) output.lse = lse.elements<std::uint32_t>();
   return output;
 }
 

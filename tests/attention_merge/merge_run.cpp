@@ -10,18 +10,13 @@
 #include <memory>
 #include <stdexcept>
 
+#include "support/noise_memory.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
 #include "templates/attention_merge/program/reference.h"
 
 namespace wavejit::tests {
 namespace {
-
-constexpr std::uint8_t noise = 0xA5;
-
-void require(wavejit_status status) {
-  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-}
 
 std::size_t bytes_of(wavejit_dtype type) { return type == WAVEJIT_FP32 ? 4 : 2; }
 Storage storage_of(wavejit_dtype type) { return type == WAVEJIT_FP16 ? Storage::fp16 : Storage::bf16; }
@@ -34,40 +29,6 @@ float value_of(wavejit_dtype type, std::uint32_t bits) {
   return type == WAVEJIT_FP32 ? std::bit_cast<float>(bits)
                               : from_storage(storage_of(type), static_cast<std::uint16_t>(bits));
 }
-
-// Device memory of noise, with some of it on either side of what is asked for.
-class Memory {
- public:
-  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * margin), noise) {
-    require(wavejit_device_allocate(engine, host_.size(), &data_));
-  }
-  ~Memory() { wavejit_device_free(engine_, data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  void* data() const { return static_cast<std::uint8_t*>(data_) + margin; }
-  void put(std::size_t at, std::size_t bytes, std::uint32_t bits) { std::memcpy(place(at, bytes), &bits, bytes); }
-  // What stands there, and noise in its place.
-  std::uint32_t take(std::size_t at, std::size_t bytes) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, place(at, bytes), bytes);
-    std::memset(place(at, bytes), noise, bytes);
-    return bits;
-  }
-  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
-  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
-  bool intact() const {
-    return std::ranges::all_of(host_, [](std::uint8_t byte) { return byte == noise; });
-  }
-
- private:
-  static constexpr std::size_t margin = 256;
-  std::uint8_t* place(std::size_t at, std::size_t bytes) { return host_.data() + margin + (at * bytes); }
-
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* data_ = nullptr;
-};
 
 // Strides in elements of batch, token and head, and from part to part.
 struct Order {
@@ -100,14 +61,14 @@ void for_each_row(const MergeCase& which, const Order& order, Each each) {
         each(row++, static_cast<std::size_t>((batch * order.batch) + (token * order.token) + (head * order.head)));
 }
 
-wavejit_tensor o_tensor(const MergeCase& which, const Memory& memory, wavejit_dtype type) {
+wavejit_tensor o_tensor(const MergeCase& which, const NoiseMemory& memory, wavejit_dtype type) {
   const Order order = order_of_o(which);
   wavejit_tensor tensor = wavejit_dense_tensor(memory.data(), type, which.batch, which.tokens, which.heads, which.dims);
   const std::int64_t strides[] = {order.batch, order.token, order.head, 1};
   std::ranges::copy(strides, tensor.strides);
   return tensor;
 }
-wavejit_tensor lse_tensor(const MergeCase& which, const Memory& memory) {
+wavejit_tensor lse_tensor(const MergeCase& which, const NoiseMemory& memory) {
   const Order order = order_of_lse(which);
   wavejit_tensor tensor = wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, which.batch, which.heads, which.tokens, 1);
   const std::int64_t strides[] = {order.batch, order.head, order.token, 1};
@@ -115,17 +76,16 @@ wavejit_tensor lse_tensor(const MergeCase& which, const Memory& memory) {
   return tensor;
 }
 
-void put_part(const MergeCase& which, const MergePart& part, std::size_t number, Memory& o, Memory& lse) {
+void put_part(const MergeCase& which, const MergePart& part, std::size_t number, NoiseMemory& o, NoiseMemory& lse) {
   const Order of_o = order_of_o(which);
   const Order of_lse = order_of_lse(which);
   for_each_row(which, of_o, [&](std::size_t row, std::size_t at) {
     for (std::size_t dim = 0; std::cmp_less(dim, which.dims); ++dim)
-      o.put(at + dim + (number * static_cast<std::size_t>(of_o.part)), bytes_of(which.type),
-            bits_of(which.type, part.o[(row * static_cast<std::size_t>(which.dims)) + dim]));
+      o.put_bits((at + dim + (number * static_cast<std::size_t>(of_o.part))) * bytes_of(which.type),
+                 bytes_of(which.type), bits_of(which.type, part.o[(row * static_cast<std::size_t>(which.dims)) + dim]));
   });
   for_each_row(which, of_lse, [&](std::size_t row, std::size_t at) {
-    lse.put(at + (number * static_cast<std::size_t>(of_lse.part)), sizeof(float),
-            std::bit_cast<std::uint32_t>(part.lse[row]));
+    lse.put((at + (number * static_cast<std::size_t>(of_lse.part))) * sizeof(float), part.lse[row]);
   });
 }
 
@@ -157,13 +117,13 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
   wavejit_attention_merge_arguments call{};
   call.size = sizeof call;
   call.part_count = static_cast<std::int32_t>(stacks.size());
-  std::vector<std::unique_ptr<Memory>> memories;
+  std::vector<std::unique_ptr<NoiseMemory>> memories;
   memories.reserve(2 * stacks.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     const auto count = static_cast<std::size_t>(stacks[i]);
-    auto o = std::make_unique<Memory>(engine, count * static_cast<std::size_t>(of_o.part) * bytes_of(which.type));
-    auto lse = std::make_unique<Memory>(engine, count * static_cast<std::size_t>(of_lse.part) * sizeof(float));
+    auto o = std::make_unique<NoiseMemory>(engine, count * static_cast<std::size_t>(of_o.part) * bytes_of(which.type));
+    auto lse = std::make_unique<NoiseMemory>(engine, count * static_cast<std::size_t>(of_lse.part) * sizeof(float));
     for (std::size_t number = 0; number < count; ++number) put_part(which, which.parts[next++], number, *o, *lse);
     o->in();
     lse->in();
@@ -177,13 +137,13 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
     memories.push_back(std::move(o));
     memories.push_back(std::move(lse));
   }
-  Memory own_o(engine, static_cast<std::size_t>(of_o.part) * bytes_of(which.out));
-  Memory own_lse(engine, static_cast<std::size_t>(of_lse.part) * sizeof(float));
+  NoiseMemory own_o(engine, static_cast<std::size_t>(of_o.part) * bytes_of(which.out));
+  NoiseMemory own_lse(engine, static_cast<std::size_t>(of_lse.part) * sizeof(float));
   own_o.in();
   own_lse.in();
   const bool own = which.in_place < 0;
-  Memory& o = own ? own_o : *memories[static_cast<std::size_t>(which.in_place) * 2];
-  Memory& lse = own ? own_lse : *memories[(static_cast<std::size_t>(which.in_place) * 2) + 1];
+  NoiseMemory& o = own ? own_o : *memories[static_cast<std::size_t>(which.in_place) * 2];
+  NoiseMemory& lse = own ? own_lse : *memories[(static_cast<std::size_t>(which.in_place) * 2) + 1];
   call.o = o_tensor(which, o, which.out);
   if (which.lse) call.lse = lse_tensor(which, lse);
 
@@ -202,14 +162,13 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
   lse.out();
   for_each_row(which, of_o, [&](std::size_t, std::size_t at) {
     for (std::size_t dim = 0; std::cmp_less(dim, which.dims); ++dim)
-      output.o.push_back(o.take(at + dim, bytes_of(which.out)));
+      output.o.push_back(o.take_bits((at + dim) * bytes_of(which.out), bytes_of(which.out)));
   });
   if (which.lse)
-    for_each_row(which, of_lse, [&](std::size_t, std::size_t at) {
-      output.lse.push_back(std::bit_cast<float>(lse.take(at, sizeof(float))));
-    });
+    for_each_row(which, of_lse,
+                 [&](std::size_t, std::size_t at) { output.lse.push_back(lse.take<float>(at * sizeof(float))); });
   // A tensor of parts holds its other parts still; of those it is asked elsewhere.
-  output.rest_intact = !own || (o.intact() && lse.intact());
+  output.rest_intact = !own || (o.is_noise() && lse.is_noise());
   Outputs noted(output.status);
   noted.add(output.o);
   noted.add(output.lse);

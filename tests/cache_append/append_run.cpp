@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "support/byte_floats.h"
+#include "support/noise_memory.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
 
@@ -19,47 +20,7 @@ using cache_append::program::RowLayout;
 
 Storage storage_of(DataType type) { return type == DataType::bf16 ? Storage::bf16 : Storage::fp16; }
 
-void require(wavejit_status status) {
-  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-}
-
-// Device memory of noise, with some of it on either side of what is asked for.
-class Memory {
- public:
-  static constexpr std::size_t margin = 256;
-  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + 2 * margin, 0xFF) {
-    require(wavejit_device_allocate(engine, host_.size(), &data_));
-  }
-  ~Memory() { wavejit_device_free(engine_, data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  void* data() const { return static_cast<std::uint8_t*>(data_) + margin; }
-  template <typename T>
-  void put(std::size_t at, T value) {
-    std::memcpy(host_.data() + margin + at * sizeof value, &value, sizeof value);
-  }
-  // What stands there, and noise in its place.
-  template <typename T>
-  T take(std::size_t at) {
-    T value;
-    std::memcpy(&value, host_.data() + margin + at * sizeof value, sizeof value);
-    std::memset(host_.data() + margin + at * sizeof value, 0xFF, sizeof value);
-    return value;
-  }
-  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
-  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
-  bool intact() const {
-    return std::ranges::all_of(host_, [](std::uint8_t byte) { return byte == 0xFF; });
-  }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* data_ = nullptr;
-};
-
-wavejit_tensor tensor_of(const Memory& memory, const RowLayout& layout, DataType type) {
+wavejit_tensor tensor_of(const NoiseMemory& memory, const RowLayout& layout, DataType type) {
   wavejit_tensor tensor{};
   tensor.data = memory.data();
   tensor.dtype = type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
@@ -128,43 +89,43 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
   const auto cache_bytes = [&](const RowLayout& layout) { return narrow ? bytes(layout) / 2 : bytes(layout); };
   const SlotScales scales = {which.page_size, which.heads};
   const auto all_scales = static_cast<std::size_t>(which.pages * scales.page_stride());
-  Memory k_scale(engine, all_scales * sizeof(float));
-  Memory v_scale(engine, all_scales * sizeof(float));
-  Memory k(engine, bytes(k_rows));
-  Memory v(engine, bytes(v_rows));
-  Memory q(engine, bytes(q_rows));
-  Memory q_out(engine, bytes(q_rows));
-  Memory k_cache(engine, cache_bytes(k_pages));
-  Memory v_cache(engine, cache_bytes(v_pages));
-  Memory slots(engine, which.slots.size() * 8);
-  Memory positions(engine, which.positions.size() * 4 + 4);
-  Memory cosines(engine, which.cosines.size() * 4 + 4);
-  Memory sines(engine, which.sines.size() * 4 + 4);
+  NoiseMemory k_scale(engine, all_scales * sizeof(float));
+  NoiseMemory v_scale(engine, all_scales * sizeof(float));
+  NoiseMemory k(engine, bytes(k_rows));
+  NoiseMemory v(engine, bytes(v_rows));
+  NoiseMemory q(engine, bytes(q_rows));
+  NoiseMemory q_out(engine, bytes(q_rows));
+  NoiseMemory k_cache(engine, cache_bytes(k_pages));
+  NoiseMemory v_cache(engine, cache_bytes(v_pages));
+  NoiseMemory slots(engine, which.slots.size() * 8);
+  NoiseMemory positions(engine, which.positions.size() * 4 + 4);
+  NoiseMemory cosines(engine, which.cosines.size() * 4 + 4);
+  NoiseMemory sines(engine, which.sines.size() * 4 + 4);
   const auto token_index = [&](std::int64_t token, std::int64_t head, std::int64_t dim) {
     return Index{token / which.tokens, token % which.tokens, head, dim};
   };
-  const auto put = [&](Memory& memory, const RowLayout& layout, const std::vector<std::uint16_t>& values,
+  const auto put = [&](NoiseMemory& memory, const RowLayout& layout, const std::vector<std::uint16_t>& values,
                        std::int64_t heads, std::int64_t dims) {
     for_each_element(which, heads, dims, [&](std::size_t at, std::int64_t token, std::int64_t head, std::int64_t dim) {
-      memory.put(static_cast<std::size_t>(layout.place_of(token_index(token, head, dim))), values[at]);
+      memory.put(2 * static_cast<std::size_t>(layout.place_of(token_index(token, head, dim))), values[at]);
     });
   };
   put(k, k_rows, which.k, which.heads, which.key_dims);
   put(v, v_rows, which.v, which.heads, which.value_dims);
   put(q, q_rows, which.q, which.query_heads, which.key_dims);
   for (std::size_t at = 0; at < which.slots.size(); ++at) {
-    if (which.wide_slots) slots.put(at, which.slots[at]);
-    if (!which.wide_slots) slots.put(at, static_cast<std::int32_t>(which.slots[at]));
+    if (which.wide_slots) slots.put(8 * at, which.slots[at]);
+    if (!which.wide_slots) slots.put(4 * at, static_cast<std::int32_t>(which.slots[at]));
   }
   for (std::size_t at = 0; at < which.positions.size(); ++at)
-    positions.put(at, static_cast<std::int32_t>(which.positions[at]));
+    positions.put(4 * at, static_cast<std::int32_t>(which.positions[at]));
   for (std::size_t at = 0; at < which.cosines.size(); ++at) {
-    cosines.put(at, which.cosines[at]);
-    sines.put(at, which.sines[at]);
+    cosines.put(4 * at, which.cosines[at]);
+    sines.put(4 * at, which.sines[at]);
   }
-  for (std::size_t head = 0; head < which.k_scales.size(); ++head) k_scale.put(head, which.k_scales[head]);
-  for (std::size_t head = 0; head < which.v_scales.size(); ++head) v_scale.put(head, which.v_scales[head]);
-  for (Memory* memory :
+  for (std::size_t head = 0; head < which.k_scales.size(); ++head) k_scale.put(4 * head, which.k_scales[head]);
+  for (std::size_t head = 0; head < which.v_scales.size(); ++head) v_scale.put(4 * head, which.v_scales[head]);
+  for (NoiseMemory* memory :
        {&k, &v, &q, &q_out, &k_cache, &v_cache, &k_scale, &v_scale, &slots, &positions, &cosines, &sines})
     memory->in();
 
@@ -196,7 +157,7 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
   if (narrow) {
     call.k_cache.dtype = call.v_cache.dtype = which.narrow;
     call.token_scales = which.token_scales ? 1 : 0;
-    const auto scale = [&](const Memory& memory, const std::vector<float>& given) {
+    const auto scale = [&](const NoiseMemory& memory, const std::vector<float>& given) {
       if (!which.token_scales && given.empty()) return wavejit_tensor{};
       wavejit_tensor tensor = wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, 1, 1, std::ssize(given), 1);
       if (!which.token_scales) return tensor;
@@ -221,8 +182,8 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
 
-  for (Memory* memory : {&q, &q_out, &k_cache, &v_cache, &k_scale, &v_scale}) memory->out();
-  const auto take_cache = [&](Memory& memory, const RowLayout& layout, std::int64_t dims,
+  for (NoiseMemory* memory : {&q, &q_out, &k_cache, &v_cache, &k_scale, &v_scale}) memory->out();
+  const auto take_cache = [&](NoiseMemory& memory, const RowLayout& layout, std::int64_t dims,
                               std::vector<std::uint16_t>& to) {
     for_each_element(which, which.heads, dims,
                      [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
@@ -232,31 +193,31 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
                        const auto place = static_cast<std::size_t>(layout.place_of(index));
                        to.push_back(!stored  ? append_noise
                                     : narrow ? memory.take<std::uint8_t>(place)
-                                             : memory.take<std::uint16_t>(place));
+                                             : memory.take<std::uint16_t>(2 * place));
                      });
   };
-  const auto take_scales = [&](Memory& memory, std::vector<float>& to) {
+  const auto take_scales = [&](NoiseMemory& memory, std::vector<float>& to) {
     for_each_element(which, which.heads, 1, [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t) {
       const std::int64_t slot = which.slots[static_cast<std::size_t>(token)];
       const bool stored = slot >= 0 && slot < which.pages * which.page_size;
-      to.push_back(stored ? memory.take<float>(scales.place_of(slot, head)) : 0.0F);
+      to.push_back(stored ? memory.take<float>(4 * scales.place_of(slot, head)) : 0.0F);
     });
   };
   if (narrow && which.token_scales) {
     take_scales(k_scale, output.k_scales);
     take_scales(v_scale, output.v_scales);
-    output.rest_intact = k_scale.intact() && v_scale.intact();
+    output.rest_intact = k_scale.is_noise() && v_scale.is_noise();
   }
   take_cache(k_cache, k_pages, which.key_dims, output.k);
   take_cache(v_cache, v_pages, which.value_dims, output.v);
   for_each_element(which, which.query_heads, which.key_dims,
                    [&](std::size_t, std::int64_t token, std::int64_t head, std::int64_t dim) {
-                     Memory& written = which.in_place ? q : q_out;
+                     NoiseMemory& written = which.in_place ? q : q_out;
                      output.q.push_back(written.take<std::uint16_t>(
-                         static_cast<std::size_t>(q_rows.place_of(token_index(token, head, dim)))));
+                         2 * static_cast<std::size_t>(q_rows.place_of(token_index(token, head, dim)))));
                    });
   output.rest_intact =
-      output.rest_intact && k_cache.intact() && v_cache.intact() && (which.in_place ? q : q_out).intact();
+      output.rest_intact && k_cache.is_noise() && v_cache.is_noise() && (which.in_place ? q : q_out).is_noise();
   Outputs noted(output.status);
   noted.add(output.k);
   noted.add(output.v);

@@ -14,6 +14,9 @@
 #include "codegen/codegen_api.h"
 #include "hip_abi/hip_functions.h"
 #include "kernels/facts.h"
+#include "support/attention_run.h"
+#include "support/fenced_tensor.h"
+#include "support/noise_memory.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 
@@ -22,68 +25,44 @@ namespace {
 
 using namespace hip_abi;
 
-constexpr std::uint8_t nan_byte = 0x7F;
-constexpr std::uint8_t fence_byte = 0xA5;
-constexpr std::size_t fence_bytes = 4096;  // before and behind a tensor
-constexpr std::size_t gap_bytes = 32;      // behind the heads of a row
+constexpr std::uint8_t nan_byte = 0x7F;  // of e4m3
+constexpr std::size_t gap_bytes = 32;    // behind the heads of a row
 
-// Rows of [batch][rows][heads][dim] with a gap behind each, inside a fence.
-class Fenced {
+// Device memory of launches that no engine makes.
+wavejit_engine* device() {
+  static const Engine engine("gfx950");
+  return engine.get();
+}
+
+// Rows of [batch][rows][heads][dim] with a gap behind each.
+class Rows {
  public:
-  Fenced(std::size_t rows, std::size_t heads, std::size_t head_bytes, std::uint8_t fill)
-      : row_bytes_((heads * head_bytes) + gap_bytes),
-        used_(heads * head_bytes),
-        rows_(rows),
-        fill_(fill),
-        host_((rows * row_bytes_) + (2 * fence_bytes), fill) {
-    if (hipMalloc(&device_, host_.size()) != hipSuccess) device_ = nullptr;
-  }
-  ~Fenced() { static_cast<void>(hipFree(device_)); }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
+  Rows(std::size_t rows, std::size_t heads, std::size_t head_bytes)
+      : row_bytes_((heads * head_bytes) + gap_bytes), used_(heads * head_bytes), memory_(device(), rows * row_bytes_) {}
 
-  std::uint8_t* row(std::size_t row) { return host_.data() + fence_bytes + (row * row_bytes_); }
+  std::uint8_t* row(std::size_t row) { return &memory_.inside()[row * row_bytes_]; }
   std::size_t row_bytes() const { return row_bytes_; }
   std::uint64_t upload() {
-    static_cast<void>(hipMemcpy(device_, host_.data(), host_.size(), hipMemcpyHostToDevice));
-    return reinterpret_cast<std::uint64_t>(device_) + fence_bytes;
+    memory_.in();
+    return reinterpret_cast<std::uint64_t>(memory_.data());
   }
-  void download() { static_cast<void>(hipMemcpy(host_.data(), device_, host_.size(), hipMemcpyDeviceToHost)); }
-  // All that no row has is as it was.
-  bool intact() const {
-    for (std::size_t at = 0; at < host_.size(); ++at) {
-      const bool inside = at >= fence_bytes && at < fence_bytes + (rows_ * row_bytes_);
-      if (inside && (at - fence_bytes) % row_bytes_ < used_) continue;
-      if (host_[at] != fill_) return false;
-    }
-    return true;
+  void download() { memory_.out(); }
+  // Takes a row out: its place is noise again.
+  std::vector<std::uint8_t> take(std::size_t row) {
+    std::uint8_t* const from = this->row(row);
+    std::vector<std::uint8_t> bytes(from, from + used_);
+    std::fill_n(from, used_, NoiseMemory::noise);
+    return bytes;
   }
+  bool is_noise() const { return memory_.is_noise(); }
 
  private:
   std::size_t row_bytes_;
   std::size_t used_;
-  std::size_t rows_;
-  std::uint8_t fill_;
-  std::vector<std::uint8_t> host_;
-  void* device_ = nullptr;
+  NoiseMemory memory_;
 };
 
-class OnDevice {
- public:
-  explicit OnDevice(const std::vector<std::int32_t>& values) {
-    if (values.empty() || hipMalloc(&pointer_, values.size() * sizeof values[0]) != hipSuccess) return;
-    static_cast<void>(hipMemcpy(pointer_, values.data(), values.size() * sizeof values[0], hipMemcpyHostToDevice));
-  }
-  ~OnDevice() { static_cast<void>(hipFree(pointer_)); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-  std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(pointer_); }
-
- private:
-  void* pointer_ = nullptr;
-};
-
-void fill(Fenced& tensor, const std::vector<float>& values, std::size_t of_row) {
+void fill(Rows& tensor, const std::vector<float>& values, std::size_t of_row) {
   for (std::size_t i = 0; i < values.size(); ++i) tensor.row(i / of_row)[i % of_row] = nearest_e4m3(values[i]);
 }
 
@@ -252,11 +231,11 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
   const PagePlan pages(in, which.page);
   const std::size_t key_rows =
       which.page != 0 ? size(pages.all()) * size(which.page) : size(in.key_batches()) * size(in.key_rows());
-  Fenced q(query_rows, size(in.query_heads), qk, nan_byte);
-  Fenced k(key_rows, size(in.kv_heads), qk, nan_byte);
-  Fenced v(key_rows, size(in.kv_heads), dv, nan_byte);
-  Fenced o(query_rows, size(in.query_heads), dv * element, fence_byte);
-  Fenced lse(size(in.query_batches() * in.query_heads), size(in.query_rows()), sizeof(float), fence_byte);
+  Rows q(query_rows, size(in.query_heads), qk);
+  Rows k(key_rows, size(in.kv_heads), qk);
+  Rows v(key_rows, size(in.kv_heads), dv);
+  Rows o(query_rows, size(in.query_heads), dv * element);
+  Rows lse(size(in.query_batches() * in.query_heads), size(in.query_rows()), sizeof(float));
   fill(q, in.q, size(in.query_heads) * qk);
   if (which.page == 0) {
     fill(k, in.k, size(in.kv_heads) * qk);
@@ -270,9 +249,9 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
             tensor->row(pages.row(sequence, key))[i] =
                 nearest_e4m3((*values)[((size(sequence) * size(in.key_length) + size(key)) * of_row) + i]);
   }
-  const OnDevice query_starts(in.query_starts);
-  const OnDevice key_starts(in.key_starts);
-  const OnDevice key_lengths(in.key_lengths);
+  const fenced::DeviceArray query_starts(device(), in.query_starts);
+  const fenced::DeviceArray key_starts(device(), in.key_starts);
+  const fenced::DeviceArray key_lengths(device(), in.key_lengths);
 
   attention_forward::PagedArguments all;
   attention_forward::Arguments& arguments = all.all;
@@ -294,11 +273,11 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
     arguments.o_batch_stride = o.row_bytes() * size(in.query_length);
     arguments.lse_batch_stride = lse.row_bytes() * size(in.query_heads);
   }
-  const OnDevice table(pages.table());
+  const fenced::DeviceArray table(device(), pages.table());
   if (which.page != 0) {
     arguments.k_batch_stride = arguments.v_batch_stride = k.row_bytes() * size(which.page);
     const int granules = which.page / 16;
-    all.pages = {.table = table.address(),
+    all.pages = {.table = reinterpret_cast<std::uint64_t>(table.get()),
                  .table_row_stride = size(pages.pages) * sizeof(std::int32_t),
                  .table_columns = static_cast<std::uint32_t>(pages.pages),
                  .pages = static_cast<std::uint32_t>(pages.all()),
@@ -319,9 +298,9 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
   arguments.scale_log2e = static_cast<float>(in.scale * 1.4426950408889634);
   arguments.window_left = in.window_left < 0 ? attention_forward::unlimited_window : in.window_left;
   arguments.window_right = in.window_right < 0 ? attention_forward::unlimited_window : in.window_right;
-  arguments.sequences = {.query_starts = query_starts.address(),
-                         .key_starts = key_starts.address(),
-                         .key_lengths = key_lengths.address(),
+  arguments.sequences = {.query_starts = reinterpret_cast<std::uint64_t>(query_starts.get()),
+                         .key_starts = reinterpret_cast<std::uint64_t>(key_starts.get()),
+                         .key_lengths = reinterpret_cast<std::uint64_t>(key_lengths.get()),
                          .query_rows = static_cast<std::uint32_t>(in.query_rows()),
                          .key_rows = static_cast<std::uint32_t>(in.key_rows())};
   arguments.scores.rescale_threshold = which.rescale_threshold;
@@ -358,20 +337,18 @@ ByteResult run_bytes(const ByteCase& which, wavejit_simgpu_schedule schedule, st
   }
   o.download();
   lse.download();
-  result.fence_intact = o.intact() && lse.intact();
-  const std::size_t of_row = size(in.query_heads) * dv;
   for (std::size_t row = 0; row < query_rows; ++row) {
-    result.o.insert(result.o.end(), o.row(row), o.row(row) + (of_row * element));
-    for (std::size_t i = 0; i < of_row; ++i)
-      result.values.push_back(number_of(o.row(row) + (i * element), which.spec.output_type()));
+    const std::vector<std::uint8_t> bytes = o.take(row);
+    result.o.insert(result.o.end(), bytes.begin(), bytes.end());
+    for (std::size_t at = 0; at < bytes.size(); at += element)
+      result.values.push_back(number_of(&bytes[at], which.spec.output_type()));
   }
   for (std::size_t row = 0; row < size(in.query_batches() * in.query_heads); ++row) {
-    for (int i = 0; i < in.query_rows(); ++i) {
-      float value = 0;
-      std::memcpy(&value, lse.row(row) + (size(i) * sizeof value), sizeof value);
-      result.lse.push_back(value);
-    }
+    const std::vector<std::uint8_t> bytes = lse.take(row);
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(float))
+      result.lse.push_back(number_of(&bytes[at], attention_forward::DataType::fp32));
   }
+  result.fence_intact = o.is_noise() && lse.is_noise();
   return result;
 }
 

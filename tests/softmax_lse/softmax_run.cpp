@@ -9,6 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "support/noise_memory.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
 #include "templates/softmax_lse/program/reference.h"
@@ -27,38 +28,6 @@ std::uint32_t bits_of(DataType type, float value) {
 std::int32_t told(DataType type) {
   return type == DataType::fp32 ? WAVEJIT_FP32 : type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
 }
-
-void require(wavejit_status status) {
-  if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-}
-
-// NaN of each type, and what no answer is.
-constexpr std::uint8_t noise = 0xFF;
-
-// Device memory with rows of elements in it.
-class Memory {
- public:
-  Memory(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes, noise) {
-    require(wavejit_device_allocate(engine, bytes, &data_));
-  }
-  ~Memory() { wavejit_device_free(engine_, data_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::uint8_t* host(std::size_t at) { return host_.data() + at; }
-  void* data() const { return data_; }
-  void in() { require(wavejit_device_copy_in(engine_, data_, host_.data(), host_.size())); }
-  void out() { require(wavejit_device_copy_out(engine_, host_.data(), data_, host_.size())); }
-  // After each element that was written has become noise again.
-  bool intact() const {
-    return std::ranges::all_of(host_, [](std::uint8_t byte) { return byte == noise; });
-  }
-
- private:
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* data_ = nullptr;
-};
 
 // Where the elements of a tensor stand: rows `gap` apart, behind `lead`.
 struct Place {
@@ -116,18 +85,19 @@ SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
   const auto bytes = [](DataType of) { return static_cast<std::size_t>(softmax_lse::bytes_of(of)); };
   const Place score_place = {which, which.keys, bytes(type)};
   const Place weight_place = {which, which.keys, bytes(written)};
-  Memory scores(engine, score_place.total());
-  Memory weights(engine, weight_place.total());
-  Memory lse(engine, (which.count() + 32) * 4);
-  Memory lengths(engine, (which.key_lengths.size() + 1) * 4);
+  NoiseMemory scores(engine, score_place.total());
+  NoiseMemory weights(engine, weight_place.total());
+  NoiseMemory lse(engine, (which.count() + 32) * 4);
+  NoiseMemory lengths(engine, (which.key_lengths.size() + 1) * 4);
   for (std::size_t row = 0; row < which.count(); ++row)
     for (std::int64_t key = 0; key < which.keys; ++key) {
       const std::uint32_t bits =
           bits_of(type, which.scores[(row * static_cast<std::size_t>(which.keys)) + static_cast<std::size_t>(key)]);
-      std::memcpy(scores.host(score_place.at(row, key)), &bits, bytes(type));
+      scores.put_bits(score_place.at(row, key), bytes(type), bits);
     }
-  if (!which.key_lengths.empty()) std::memcpy(lengths.host(0), which.key_lengths.data(), which.key_lengths.size() * 4);
-  for (Memory* memory : {&scores, &weights, &lse, &lengths}) memory->in();
+  if (!which.key_lengths.empty())
+    std::memcpy(lengths.inside().data(), which.key_lengths.data(), which.key_lengths.size() * 4);
+  for (NoiseMemory* memory : {&scores, &weights, &lse, &lengths}) memory->in();
 
   wavejit_softmax_lse_arguments call{};
   call.size = sizeof call;
@@ -168,18 +138,12 @@ SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
   weights.out();
   lse.out();
   for (std::size_t row = 0; row < which.count(); ++row) {
-    float value = 0;
-    std::memcpy(&value, lse.host((row + 16) * 4), 4);
-    std::memset(lse.host((row + 16) * 4), noise, 4);
-    output.lse.push_back(value);
+    output.lse.push_back(lse.take<float>((row + 16) * sizeof(float)));
     for (std::int64_t key = 0; which.weights && key < which.keys; ++key) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, weights.host(weight_place.at(row, key)), bytes(written));
-      std::memset(weights.host(weight_place.at(row, key)), noise, bytes(written));
-      output.weights.push_back(bits);
+      output.weights.push_back(weights.take_bits(weight_place.at(row, key), bytes(written)));
     }
   }
-  output.fence_intact = weights.intact() && lse.intact();
+  output.fence_intact = weights.is_noise() && lse.is_noise();
   Outputs noted(output.status);
   noted.add(output.weights);
   noted.add(output.lse);

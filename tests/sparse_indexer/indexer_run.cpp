@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "support/noise_memory.h"
 #include "support/normal_numbers.h"
 #include "support/test_device.h"
 #include "templates/sparse_indexer/program/reference.h"
@@ -20,53 +21,8 @@ namespace {
 namespace program = sparse_indexer::program;
 
 constexpr std::int64_t dim = 128;
-// NaN of each type, an index that no list has, and what no answer is.
-constexpr std::uint8_t noise = 0xFF;
-constexpr std::size_t fence = 256;  // bytes before and behind
 
 std::size_t size(std::int64_t number) { return static_cast<std::size_t>(number); }
-
-// Device memory filled with noise, of which single elements are written and read.
-class Fenced {
- public:
-  Fenced(wavejit_engine* engine, std::size_t bytes) : engine_(engine), host_(bytes + (2 * fence), noise) {
-    if (wavejit_device_allocate(engine, host_.size(), &device_) != WAVEJIT_OK)
-      throw std::runtime_error(wavejit_last_detail());
-  }
-  ~Fenced() { wavejit_device_free(engine_, device_); }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
-
-  template <typename Element>
-  Element* device() const {
-    return reinterpret_cast<Element*>(static_cast<std::uint8_t*>(device_) + fence);
-  }
-  template <typename Element>
-  void put(std::size_t byte, Element value) {
-    std::memcpy(&host_[fence + byte], &value, sizeof value);
-  }
-  // Takes the element out: its place is noise again.
-  template <typename Element>
-  Element take(std::size_t byte) {
-    Element value{};
-    std::memcpy(&value, &host_[fence + byte], sizeof value);
-    std::memset(&host_[fence + byte], noise, sizeof value);
-    return value;
-  }
-  void in() { check(wavejit_device_copy_in(engine_, device_, host_.data(), host_.size())); }
-  void out() { check(wavejit_device_copy_out(engine_, host_.data(), device_, host_.size())); }
-  bool is_noise() const {
-    return std::ranges::all_of(host_, [](std::uint8_t byte) { return byte == noise; });
-  }
-
- private:
-  static void check(wavejit_status status) {
-    if (status != WAVEJIT_OK) throw std::runtime_error(wavejit_last_detail());
-  }
-  wavejit_engine* engine_;
-  std::vector<std::uint8_t> host_;
-  void* device_ = nullptr;
-};
 
 // Where the keys of a case stand, and their scales: dense, or in shuffled pages with the scales behind each page's
 // keys.
@@ -115,14 +71,14 @@ std::int32_t told(const IndexerCase& which) {
 }
 
 // An element of queries or keys.
-void put_element(Fenced& memory, std::size_t byte, const IndexerCase& which, float value) {
+void put_element(NoiseMemory& memory, std::size_t byte, const IndexerCase& which, float value) {
   if (which.bytes != nullptr)
     memory.put(byte, nearest_byte(*which.bytes, value));
   else
     memory.put(byte, to_storage(which.storage, value));
 }
 
-void put_ints(Fenced& memory, const std::vector<std::int32_t>& values) {
+void put_ints(NoiseMemory& memory, const std::vector<std::int32_t>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) memory.put(i * 4, values[i]);
 }
 
@@ -210,21 +166,21 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   const std::int64_t weight_stride = which.heads + 1;
   const std::int64_t score_stride = which.keys + 3;
   const std::int64_t list_stride = which.top + which.gap;
-  Fenced queries(engine, which.count() * size(row_stride) * element);
-  Fenced keys(engine, places.bytes());
-  Fenced scales(engine, size(which.batch * which.keys) * 4);
-  Fenced weights(engine, which.count() * size(weight_stride) * 4);
-  Fenced scores(engine, which.count() * size(score_stride) * 4);
-  Fenced indices(engine, which.count() * size(list_stride) * 4);
-  Fenced values(engine, which.count() * size(list_stride) * 4);
-  Fenced counts(engine, which.count() * 4);
-  Fenced lengths(engine, which.key_lengths.size() * 4);
-  Fenced begins(engine, which.key_begins.size() * 4);
-  Fenced ends(engine, which.key_ends.size() * 4);
-  Fenced table(engine, places.table.size() * 4);
-  Fenced starts(engine, size(which.batch + 1) * 4);
+  NoiseMemory queries(engine, which.count() * size(row_stride) * element);
+  NoiseMemory keys(engine, places.bytes());
+  NoiseMemory scales(engine, size(which.batch * which.keys) * 4);
+  NoiseMemory weights(engine, which.count() * size(weight_stride) * 4);
+  NoiseMemory scores(engine, which.count() * size(score_stride) * 4);
+  NoiseMemory indices(engine, which.count() * size(list_stride) * 4);
+  NoiseMemory values(engine, which.count() * size(list_stride) * 4);
+  NoiseMemory counts(engine, which.count() * 4);
+  NoiseMemory lengths(engine, which.key_lengths.size() * 4);
+  NoiseMemory begins(engine, which.key_begins.size() * 4);
+  NoiseMemory ends(engine, which.key_ends.size() * 4);
+  NoiseMemory table(engine, places.table.size() * 4);
+  NoiseMemory starts(engine, size(which.batch + 1) * 4);
   const std::size_t workspace_bytes = size(which.workspace_rows) * ((size(which.keys) * 4 + 127) / 128 * 128);
-  Fenced workspace(engine, workspace_bytes);
+  NoiseMemory workspace(engine, workspace_bytes);
 
   for (std::size_t row = 0; row < which.count(); ++row)
     for (std::int64_t head = 0; head < which.heads; ++head) {
@@ -252,60 +208,60 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   for (std::int64_t batch = 0; batch <= which.batch; ++batch)
     starts.put(size(batch) * 4, which.table_starts.empty() ? static_cast<std::int32_t>(size(batch) * places.columns)
                                                            : which.table_starts[size(batch)]);
-  for (Fenced* memory : {&queries, &keys, &scales, &weights, &scores, &indices, &values, &counts, &lengths, &begins,
-                         &ends, &table, &starts, &workspace})
+  for (NoiseMemory* memory : {&queries, &keys, &scales, &weights, &scores, &indices, &values, &counts, &lengths,
+                              &begins, &ends, &table, &starts, &workspace})
     memory->in();
 
   wavejit_sparse_indexer_arguments call{};
   call.size = sizeof call;
   if (which.heads != 0) {
-    call.queries = {.data = queries.device<void>(),
+    call.queries = {.data = queries.data(),
                     .dtype = told(which),
                     .reserved = 0,
                     .sizes = {which.batch, which.rows, which.heads, dim},
                     .strides = {which.rows * row_stride, row_stride, head_stride, 1}};
     const auto key_stride = static_cast<std::int64_t>(places.key_bytes / element);
-    call.keys = {.data = keys.device<void>(),
+    call.keys = {.data = keys.data(),
                  .dtype = told(which),
                  .reserved = 0,
                  .sizes = {static_cast<std::int64_t>(places.pages), which.page == 0 ? which.keys : which.page, 1, dim},
                  .strides = {static_cast<std::int64_t>(places.page_bytes / element), key_stride, key_stride, 1}};
-    call.weights = {.data = weights.device<void>(),
+    call.weights = {.data = weights.data(),
                     .dtype = WAVEJIT_FP32,
                     .reserved = 0,
                     .sizes = {which.batch, which.rows, which.heads, 1},
                     .strides = {which.rows * weight_stride, weight_stride, 1, 1}};
     if (!which.key_scales.empty() && which.page == 0)
-      call.key_scales = wavejit_dense_tensor(scales.device<void>(), WAVEJIT_FP32, which.batch, which.keys, 1, 1);
+      call.key_scales = wavejit_dense_tensor(scales.data(), WAVEJIT_FP32, which.batch, which.keys, 1, 1);
     if (!which.key_scales.empty() && which.page != 0)
-      call.key_scales = {.data = keys.device<std::uint8_t>() + (size(which.page) * places.key_bytes),
+      call.key_scales = {.data = static_cast<std::uint8_t*>(keys.data()) + (size(which.page) * places.key_bytes),
                          .dtype = WAVEJIT_FP32,
                          .reserved = 0,
                          .sizes = {call.keys.sizes[0], which.page, 1, 1},
                          .strides = {static_cast<std::int64_t>(places.page_bytes / 4), 1, 1, 1}};
     if (which.page != 0) {
-      call.block_table = table.device<std::int32_t>();
+      call.block_table = static_cast<std::int32_t*>(table.data());
       call.table_columns = static_cast<std::int64_t>(which.list ? places.table.size() : places.columns);
-      if (which.list) call.table_starts = starts.device<std::int32_t>();
+      if (which.list) call.table_starts = static_cast<std::int32_t*>(starts.data());
       call.max_key_length = which.keys;
     }
   }
   const bool has_scores = which.heads == 0 || which.wants_scores;
   if (has_scores)
-    call.scores = {.data = scores.device<void>(),
+    call.scores = {.data = scores.data(),
                    .dtype = WAVEJIT_FP32,
                    .reserved = 0,
                    .sizes = {which.batch, which.rows, 1, which.keys},
                    .strides = {which.rows * score_stride, score_stride, score_stride, 1}};
   if (which.top != 0) {
-    call.indices = indices.device<std::int32_t>();
-    call.counts = counts.device<std::int32_t>();
-    if (which.wants_values) call.values = values.device<float>();
+    call.indices = static_cast<std::int32_t*>(indices.data());
+    call.counts = static_cast<std::int32_t*>(counts.data());
+    if (which.wants_values) call.values = static_cast<float*>(values.data());
     call.indices_row_stride = list_stride;
     call.top_k = which.top;
   }
   if (which.workspace_rows != 0) {
-    call.workspace = workspace.device<void>();
+    call.workspace = workspace.data();
     call.workspace_bytes = workspace_bytes;
   }
   if (which.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
@@ -318,9 +274,9 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
     call.mask |= WAVEJIT_MASK_PREFIX;
     call.causal_prefix = *which.prefix;
   }
-  if (!which.key_lengths.empty()) call.key_lengths = lengths.device<std::int32_t>();
-  if (!which.key_begins.empty()) call.key_begins = begins.device<std::int32_t>();
-  if (!which.key_ends.empty()) call.key_ends = ends.device<std::int32_t>();
+  if (!which.key_lengths.empty()) call.key_lengths = static_cast<std::int32_t*>(lengths.data());
+  if (!which.key_begins.empty()) call.key_begins = static_cast<std::int32_t*>(begins.data());
+  if (!which.key_ends.empty()) call.key_ends = static_cast<std::int32_t*>(ends.data());
   wavejit_call_report report{};
   report.size = sizeof report;
   call.report = &report;
@@ -335,7 +291,7 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
   output.kernel_spec = report.kernel_spec;
   if (output.status != WAVEJIT_OK) return output;
 
-  for (Fenced* memory : {&scores, &indices, &values, &counts}) memory->out();
+  for (NoiseMemory* memory : {&scores, &indices, &values, &counts}) memory->out();
   for (std::size_t row = 0; row < which.count(); ++row) {
     for (std::int64_t key = 0; has_scores && key < which.keys; ++key)
       output.scores.push_back(scores.take<float>((row * size(score_stride) + size(key)) * 4));
