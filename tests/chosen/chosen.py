@@ -65,6 +65,12 @@ def row_of_line(target: str, line: str) -> Row:
     return Row(f"{target} {line}", tuple(words), family)
 
 
+def row_of_kernel(spec: str) -> Row:
+    """A kernel's text: its words, but for the one that all have."""
+    family, *words = spec.split()
+    return Row(spec, tuple(word for word in words if not word.startswith("lowering=")), family)
+
+
 def rows_of_python(folder: pathlib.Path, modules: list[str]) -> list[Row]:
     """Tests of unittest by their files; the words of a test's name are its words, if another test of the file has them too."""
     rows = []
@@ -107,6 +113,8 @@ class Chosen:
         elif modules := self.of("python"):
             folder, *files = modules[0].split()
             rows = rows_of_python(TREE / "tests" / folder, files)
+        elif folders := self.of("kernels"):
+            rows = [row_of_kernel(line.split(": ")[0]) for table in sorted((TREE / folders[0]).glob("*.txt")) for line in table.read_text(encoding="utf-8").splitlines()]
         else:
             rows = []
             for target in self.of("on"):

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "assembled.h"
@@ -24,34 +23,18 @@
 namespace wavejit::tests {
 namespace {
 
-// One of the kernels that differ in their type alone: bf16 and fp16 alternate along the table, or the one type that
-// there is. All of them in ./dev soak.
-template <typename Spec, typename Text>
-std::vector<Spec> one_type_of_each(const std::vector<Spec>& specs, Text text_of) {
-  struct Typed {
-    std::size_t place = 0;  // of the text without a type
-    std::size_t types = 0;
-  };
-  std::map<std::string, Typed> without_type;
-  const auto text_and_type = [&](const Spec& spec) {
-    std::string text = text_of(spec);
-    const std::size_t at = std::min(text.find(" fp16 "), text.find(" bf16 "));
-    if (at == std::string::npos) return std::pair(text, false);
-    const bool bf16 = text[at + 1] == 'b';
-    text.erase(at, 5);
-    return std::pair(text, bf16);
-  };
-  for (const Spec& spec : specs) {
-    const std::size_t place = without_type.size();
-    ++without_type.try_emplace(text_and_type(spec).first, Typed{place, 0}).first->second.types;
+// The kernels of a table that are compiled: in ./dev test those of tests/chosen/golden_kernels.txt, else all.
+std::vector<families::KernelSpec> compiled_kernels(const GoldenTable& table) {
+  std::vector<families::KernelSpec> specs = table.specs();
+  if (!sampled()) return specs;
+  std::set<std::string> chosen;
+  std::ifstream file(WAVEJIT_CHOSEN_KERNELS);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t number = line.find_first_not_of("0123456789");
+    if (number != 0 && number < line.size()) chosen.insert(line.substr(number + 1));
   }
-  std::vector<Spec> chosen;
-  for (const Spec& spec : specs) {
-    const auto [text, bf16] = text_and_type(spec);
-    const Typed& typed = without_type.at(text);
-    if (whole_lists() || typed.types == 1 || (typed.place % 2 == 0) == bf16) chosen.push_back(spec);
-  }
-  return chosen;
+  std::erase_if(specs, [&](const families::KernelSpec& spec) { return !chosen.contains(spec.text()); });
+  return specs;
 }
 
 TEST(MixedProducts, AreSeenHoweverFarApart) {
@@ -84,10 +67,12 @@ class GoldenFacts : public ::testing::TestWithParam<GoldenTable> {};
 
 TEST_P(GoldenFacts, AreThoseOfTheTable) {
   const auto golden = golden_lines(GetParam());
-  const std::vector<families::KernelSpec> specs = GetParam().specs();
-  EXPECT_EQ(golden.size(), specs.size()) << "the table has other kernels than there are";
+  EXPECT_EQ(golden.size(), GetParam().specs().size()) << "the table has other kernels than there are";
+  const std::vector<families::KernelSpec> compiled = compiled_kernels(GetParam());
+  EXPECT_THAT(compiled, ::testing::Not(::testing::IsEmpty()))
+      << "tests/chosen/golden_kernels.txt has none of the table";
   std::vector<std::string> drifted;
-  for (const families::KernelSpec& spec : one_type_of_each(specs, [](const auto& of) { return of.text(); })) {
+  for (const families::KernelSpec& spec : compiled) {
     const auto line = golden.find(spec.text());
     ASSERT_NE(line, golden.end()) << spec.text();
     const ComparedFacts compared = compare_facts(spec.target(), line->second, facts_line(spec));
@@ -142,17 +127,6 @@ TEST(ComparedFacts, HoldPromisesAndLetCountsMoveByTwoPercent) {
   EXPECT_THAT(compare_facts("gfx942", full, "k: instructions=1000 matrix=32 vgprs=257 agprs=0 spills=0").broken,
               ::testing::ElementsAre("waves_of_a_simd=1, was 2"));
   EXPECT_THAT(compared("k: status 4: spilled").broken, ::testing::SizeIs(1));
-}
-
-TEST(GoldenTable, KernelsOfOneTypeAloneAreChosen) {
-  if (whole_lists()) GTEST_SKIP() << "all are chosen";
-  const std::vector<std::string> texts = {"a bf16 x", "b bf16 x", "c fp16 x", "d fp16 x",
-                                          "e fp16 x", "e bf16 x", "f",        "g"};
-  const auto chosen = one_type_of_each(texts, [](const std::string& text) { return text; });
-  std::set<std::string> kinds;
-  for (const std::string& text : chosen) kinds.insert(text.substr(0, 1));
-  EXPECT_EQ(kinds.size(), chosen.size()) << "two types of one kernel";
-  EXPECT_EQ(kinds.size(), 7U);
 }
 
 }  // namespace
