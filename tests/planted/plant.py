@@ -27,12 +27,18 @@ CALL = re.compile(r"(?<![\w.>])((?:\w+(?:\.|->))+)(" + "|".join(OTHER) + r")\(")
 NUMBER = re.compile(r"(?<=[=+\-*/<(,] )(\d+)(?=[;,) ])|(?<=[\[(])(\d+)(?=[\]),])")
 NOT_RUN = re.compile(r"^\s*(//|#|static_assert|constexpr|case|template|using|inline constexpr|enum)|\bconstexpr\b|std::array<|static_assert|<\d+>")
 FAULTS_OF_A_FILE = 2
+# A fault that was asked for leaves the file that WAVEJIT_PLANTED_REACHED names.
 HEAD = (
+    "#include <cstdio>\n"
     "#include <cstdlib>\n"
     "[[maybe_unused]] static bool planted(int number) {\n"
     '  static const char* const said = std::getenv("WAVEJIT_PLANTED");\n'
     "  static const int awake = said == nullptr ? 0 : std::atoi(said);\n"
-    "  return awake == number;\n"
+    "  if (awake != number) return false;\n"
+    '  static const char* const reached = std::getenv("WAVEJIT_PLANTED_REACHED");\n'
+    '  static std::FILE* const file = reached == nullptr ? nullptr : std::fopen(reached, "w");\n'
+    "  static_cast<void>(file);\n"
+    "  return true;\n"
     "}\n"
 )
 
