@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "forward_problems.h"
@@ -187,6 +188,17 @@ CallProblem of_byte_queries(const AttentionCase& given, bool lies) {
   }};
 }
 
+// Scores that grow by 70 powers of two a tile: O leaves its units with each, beside rows that stay.
+AttentionCase of_steep_rows() {
+  AttentionCase which = make_case(Storage::bf16, 1, 64, 330, 2, 1, 128, false, 63, 0.5);
+  AttentionInputs& in = which.inputs;
+  const auto dim = static_cast<std::size_t>(in.head_dim);
+  for (std::size_t row = 0; row * dim < in.q.size(); ++row) in.q[row * dim] = row / 2 % 2 == 0 ? 1 : 0;
+  for (std::size_t key = 0; key * dim < in.k.size(); ++key) in.k[key * dim] = static_cast<float>(key / 64);
+  in.scale = 70 / std::numbers::log2e;
+  return which;
+}
+
 AttentionCase of_many_tiles(int keys) { return make_case(Storage::bf16, 1, 40, keys, 2, 1, 128, false, 31); }
 
 }  // namespace
@@ -226,6 +238,7 @@ std::vector<CallProblem> integer_queries() {
 std::vector<CallProblem> byte_queries() {
   std::vector<CallProblem> all;
   for (const auto& [which, lies] : dense_keys(128)) all.push_back(of_byte_queries(which, lies));
+  all.push_back(of_byte_queries(of_steep_rows(), false));
   return all;
 }
 

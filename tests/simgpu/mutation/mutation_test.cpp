@@ -82,6 +82,10 @@ std::vector<Case> cases() {
       {.queries = 25, .keys = 300, .query_starts = {0, 7, 32}, .key_starts = {0, 20, 320}},
       {.queries = 10, .keys = 600, .key_lengths = {150}},
       {.queries = 20, .keys = 300, .query_heads = 4, .dies = 2}};
+  // Runs of several chunks, for the kernel that splits keys; more chunks than the one that merges takes in a turn.
+  const std::vector<SubjectProblem> long_runs = {{.queries = 5, .keys = 2150, .runs = 1},
+                                                 {.queries = 5, .keys = 3100, .runs = 2, .wants_lse = false}};
+  const std::vector<SubjectProblem> many_chunks = {{.queries = 5, .keys = (17 * attention_forward::chunk_keys) + 70}};
   const std::vector<SubjectProblem> sequences = {
       {.queries = 25, .keys = 150, .query_starts = {0, 7, 32}, .key_starts = {0, 150, 260}},
       {.queries = 10, .keys = 200, .key_starts = {0, 200}, .key_lengths = {150}},
@@ -115,15 +119,19 @@ std::vector<Case> cases() {
     split.output_store = attention_forward::OutputStore::scalar;
     split.split_keys = attention_forward::chunk_keys;
     const attention_combine::CombineKernel combine = attention_combine::combine_of(split, false);
+    const auto and_then = [](std::vector<SubjectProblem> problems, const std::vector<SubjectProblem>& more) {
+      problems.insert(problems.end(), more.begin(), more.end());
+      return problems;
+    };
     all.push_back({.name = "split_" + target,
                    .kernels = {split, combine},
                    .mutated = 0,
-                   .problems = cut,
+                   .problems = and_then(cut, long_runs),
                    .in_soak = target == "gfx1201"});
     all.push_back({.name = "combine_" + target,
                    .kernels = {split, combine},
                    .mutated = 1,
-                   .problems = cut,
+                   .problems = and_then(cut, many_chunks),
                    .in_soak = target == "gfx1201"});
   }
   return all;

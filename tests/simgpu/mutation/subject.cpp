@@ -184,10 +184,10 @@ struct Subject::Data {
                         : std::vector<float>{0.5F, -1.0F, 2.0F, 0.0F}),
         o((size.query_rows() + fence_rows) * row(spec.head_dim_v, size.query_heads)),
         lse((size.query_rows() + fence_rows) * row(1, size.query_heads)),
-        splits(spec.split_keys == 0 ? 1 : (size.keys + spec.split_keys - 1) / spec.split_keys),
+        chunks(spec.split_keys == 0 ? 1 : (size.keys + spec.split_keys - 1) / spec.split_keys),
         workspace(attention_combine::workspace_bytes(
                       static_cast<std::uint64_t>(size.query_rows()), static_cast<std::uint64_t>(size.query_heads),
-                      static_cast<std::uint64_t>(spec.split_keys == 0 ? 0 : splits), spec.head_dim_v)
+                      static_cast<std::uint64_t>(spec.split_keys == 0 ? 0 : chunks), spec.head_dim_v)
                       .value_or(0) /
                   sizeof(std::uint32_t)) {
     fresh_o.assign(o.copy().size(), fence_value);
@@ -233,7 +233,7 @@ struct Subject::Data {
       a.die_multiplier = attention_forward::kv_head_multiplier(dies, 1);
     }
     a.workspace = workspace.address();
-    a.splits = static_cast<std::uint32_t>(splits);
+    a.splits = static_cast<std::uint32_t>(size.runs == 0 ? chunks : size.runs);
     a.query_head_multiplier = attention_forward::division_multiplier(a.query_heads);
     a.split_multiplier = attention_forward::division_multiplier(a.splits);
     return a;
@@ -318,7 +318,7 @@ struct Subject::Data {
   DeviceArray<float> sink;
   mutable DeviceArray<std::uint16_t> o;
   mutable DeviceArray<float> lse;
-  int splits;
+  int chunks;
   mutable DeviceArray<std::uint32_t> workspace;
   std::vector<std::uint16_t> fresh_o;
   std::vector<float> fresh_lse;

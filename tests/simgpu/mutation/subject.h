@@ -27,6 +27,7 @@ struct SubjectProblem {
   // NOLINTEND(readability-redundant-member-init)
   int query_heads = 2;
   int dies = 1;  // that heads are spread over
+  int runs = 0;  // that the chunks of keys are shared among; 0: one a chunk
   bool sink = false;
   bool wants_lse = true;  // of the kernel that merges; others write what their spec says
   bool zero_scale = false;
