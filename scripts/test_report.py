@@ -30,6 +30,8 @@ class Test:
     seconds: float
     outcome: str  # passed, failed, skipped
     reason: str
+    word: str = "check"  # of ./dev, which runs it: long tests are in ./dev soak alone
+    program: str = ""  # the ctest that it is a part of
 
 
 @dataclasses.dataclass
@@ -42,6 +44,10 @@ class Stage:
 
 def room_of(labels: str) -> str:
     return next((label for label in re.split("[-;]", labels) if label and label not in KINDS), "other")
+
+
+def word_of(labels: str) -> str:
+    return next((label for label in re.split("[-;]", labels) if label in ("soak", "commands")), "check")
 
 
 def reason_of(case: ElementTree.Element) -> str:
@@ -66,7 +72,7 @@ def tests_of_program(path: pathlib.Path, whole: Test) -> list[Test]:
         outcome = "failed" if case.find("failure") is not None else "skipped" if skipped is not None else "passed"
         reason = (skipped.get("message", "") if skipped is not None else "").strip().replace("\n", " ")
         name = f"{prefix}{case.get('classname', '?')}.{case.get('name', '?')}"
-        tests.append(Test(whole.preset, name, whole.room, float(case.get("time") or 0), outcome, reason))
+        tests.append(Test(whole.preset, name, whole.room, float(case.get("time") or 0), outcome, reason, whole.word, whole.name))
     if not tests or (whole.outcome == "failed" and all(test.outcome != "failed" for test in tests)):
         tests.append(dataclasses.replace(whole, outcome="failed"))
     return tests
@@ -83,7 +89,7 @@ def read_tests(path: pathlib.Path) -> list[Test]:
             message = case.find("skipped").get("message", "") if case.find("skipped") is not None else ""
             outcome = "skipped" if message.startswith("SKIP_") else "failed"
         reason = "" if outcome == "passed" else reason_of(case)
-        test = Test(path.stem, case.get("name", "?"), room_of(labels), float(case.get("time") or 0), outcome, reason)
+        test = Test(path.stem, case.get("name", "?"), room_of(labels), float(case.get("time") or 0), outcome, reason, word_of(labels))
         program = programs / f"{test.name}.xml"
         tests += tests_of_program(program, test) if program.exists() else [test]  # none if it crashed
     return tests
@@ -111,6 +117,17 @@ def table_of_counts(tests: list[Test]) -> list[str]:
     return lines
 
 
+def again(failed: list[Test]) -> list[str]:
+    """The commands that repeat them. ./dev check has the tests of dev one by one; a sanitizer's are often seen there, too."""
+    lines = []
+    for word in ("check", "soak", "commands"):
+        names = {test.program if word == "soak" and test.program else test.name for test in failed if test.word == word}
+        pattern = "|".join(sorted(re.sub(r"\\([ -])", r"\1", re.escape(name)) for name in names))
+        # A long test's name is often the end of another's.
+        lines += [f"  ./dev {word} '{pattern if word == 'check' else f'^({pattern})$'}'"] if names else []
+    return ["again", *lines, ""] if lines else []
+
+
 def report(stages: list[Stage], tests: list[Test]) -> tuple[list[str], bool]:
     """The lines, and whether all is well."""
     outcomes = collections.Counter(test.outcome for test in tests)
@@ -119,7 +136,7 @@ def report(stages: list[Stage], tests: list[Test]) -> tuple[list[str], bool]:
         lines += table_of_counts(tests) + [""]
         lines.append(f"slowest {min(SLOWEST, len(tests))} tests")
         for test in sorted(tests, key=lambda test: -test.seconds)[:SLOWEST]:
-            lines.append(f"  {test.seconds:7.1f} s  {test.preset:6}{test.name}")
+            lines.append(f"  {test.seconds:7.1f} s  {test.preset:5} {test.name}")
         lines.append("")
     if stages:
         width = max(len(stage.name) for stage in stages) + 2
@@ -129,20 +146,18 @@ def report(stages: list[Stage], tests: list[Test]) -> tuple[list[str], bool]:
         lines += [f"  {'all':{width}}{minutes(wall):>8}{minutes(processor):>11}", ""]
     if outcomes["skipped"]:
         lines.append("left out")
-        lines += [f"  {test.preset:6}{test.name}: {test.reason}" for test in tests if test.outcome == "skipped"]
+        lines += [f"  {test.preset:5} {test.name}: {test.reason}" for test in tests if test.outcome == "skipped"]
         lines.append("")
     # A stage of tests fails with its tests; any other is a failure of its own.
     presets_with_failures = {f"test {test.preset}" for test in tests if test.outcome == "failed"}
     broken = [stage.name for stage in stages if stage.status != 0 and stage.name not in presets_with_failures]
-    failures = [f"  {test.preset:6}{test.name}" for test in tests if test.outcome == "failed"]
+    failures = [f"  {test.preset:5} {test.name}" for test in tests if test.outcome == "failed"]
     failures += [f"  stage {name}" for name in broken]
     if not tests and not broken:
         failures.append("  no test ran")
     if failures:
         lines += ["failed"] + failures + [""]
-    # ./dev check has the tests of dev one by one; a sanitizer's are often seen there, too.
-    if again := sorted({re.escape(test.name).replace(r"\-", "-") for test in tests if test.outcome == "failed"}):
-        lines += ["again", f"  ./dev check '{'|'.join(again)}'", ""]
+    lines += again([test for test in tests if test.outcome == "failed"])
     last = f"{outcomes['passed']} passed, {len(failures)} failed"
     lines.append(last + (f", {outcomes['skipped']} skipped" if outcomes["skipped"] else ""))
     return lines, not failures

@@ -63,6 +63,16 @@ class Report(unittest.TestCase):
         self.assertIn("  ./dev check 'A\\.y'", lines)
         self.assertEqual(lines[-1], "1 passed, 1 failed")
 
+    def test_what_repeats_a_long_test(self):
+        failure = '<failure message="Failed"/>'
+        inside = '<testsuites><testsuite name="A"><testcase name="x" classname="A" status="run" time="0"><failure message="1 != 2"/></testcase></testsuite></testsuites>'
+        status, lines = self.run_report("", {"dev/gtest/large_tests.xml": inside},
+                                        dev=[case("large_tests", "fail", "attention-soak-together"), case("list_whole", "fail", "tools-soak", failure), case("A.y", "fail", "cache", failure)],
+                                        commands=[case("fuzz 5", "fail", "commands", failure)])
+        self.assertEqual(status, 1)
+        first = lines.index("again")
+        self.assertEqual(lines[first + 1:first + 4], ["  ./dev check 'A\\.y'", "  ./dev soak '^(large_tests|list_whole)$'", "  ./dev commands '^(fuzz 5)$'"])
+
     def test_a_test_whose_fixture_failed_is_no_skip(self):
         status, lines = self.run_report("", dev=[case("A.x", "notrun", inside="<skipped message=\"\"/>")])
         self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
