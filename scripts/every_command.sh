@@ -3,6 +3,7 @@
 # Runs every command of `./dev help all` that no test runs (scripts/commands.txt), and prints what ran.
 #
 #   scripts/every_command.sh [filter]  runs them, some hours; or those whose words match the regular expression
+#   scripts/every_command.sh --list <file>  runs those whose words are lines of the file
 #   scripts/every_command.sh --check [<tests of ctest -N>]   whether each command has a line, and each named test is there
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -37,11 +38,14 @@ if [[ ${1:-} == --check ]]; then
   exit "$failed"
 fi
 
+matching=(-E -- "${1:-}")
+if [[ ${1:-} == --list ]]; then matching=(-Fxf "$2"); fi
 filter=${1:-}
 report=build/commands.txt
+export WAVEJIT_DEV_REPORT=build/report-of-command
 mkdir -p build
 if [[ -z $filter ]]; then : >"$report"; fi
-if ! runs | sed 's/.* = run //' | grep -E -- "$filter" >/dev/null; then
+if ! runs | sed 's/.* = run //' | grep "${matching[@]}" >/dev/null; then
   printf "every_command.sh: '%s' matches no command; these are run: %s\n" "$filter" "$(runs | sed 's/.* = run //' | paste -sd, | sed 's/,/, /g')" >&2
   exit 2
 fi
@@ -51,14 +55,13 @@ while IFS= read -r line; do
   log=${log// /-}
   begun=$SECONDS
   status=0
-  if ! grep -E -- "$filter" >/dev/null <<<"$words"; then continue; fi
+  if ! grep "${matching[@]}" >/dev/null <<<"$words"; then continue; fi
   printf '[commands] ./dev %s\n' "$words"
   eval "./dev $words" >"$log" 2>&1 </dev/null || status=$?
-  printf '%5d s  exit %d  ./dev %s\n' "$((SECONDS - begun))" "$status" "$words" >>"$report"
+  printf '%5d s  exit %d  ./dev %s\n' "$((SECONDS - begun))" "$status" "$words" | tee -a "$report"
   if [[ $status != 0 ]]; then
     failed=1
     tail -n 20 "$log"
   fi
 done < <(runs)
-cat "$report"
 exit "$failed"

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Stages of a run of ./dev: how long each took, how much processor time, whether it failed; and the closing table. Sourced.
 #
-# A run keeps its report in build/report: stages.tsv, and ctest's own JUnit files. scripts/test_report.py reads them.
-report=build/report
+# A run keeps its report in build/report: stages.tsv, and ctest's own JUnit files. scripts/test_report.py reads them. A ./dev that
+# ./dev soak starts has a report of its own (scripts/every_command.sh).
+report=${WAVEJIT_DEV_REPORT:-build/report}
+unset WAVEJIT_DEV_REPORT  # for this ./dev, not for what it tests
 stage_failed=0
 
 # processor_seconds: sets `seconds` to the user and system time of everything that this shell has waited for.
