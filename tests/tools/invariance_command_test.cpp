@@ -35,8 +35,8 @@ class InvarianceCommand : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// 12,168 pairs of forward calls, all in ./dev test: more than the 10,000 that it promises. Other families go by turns
-// there.
+// 12,168 pairs of forward calls, all in ./dev test: more than the 10,000 that it promises. Other families are asked there
+// on one target each.
 class InvarianceOfForwardCalls : public InvarianceCommand {};
 
 // Masks that are told by bytes: packed, in pieces, in pages and on other pipelines.
