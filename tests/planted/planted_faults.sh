@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the compiler with planted faults and runs the families' tests under each: README.md.   planted_faults.sh [<first> <last>]
+# Builds the compiler with planted faults and runs the families' tests under each: README.md.   planted_faults.sh [--chosen] [<first> <last>]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seed=51

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which planted faults the tests see: those that ./dev test runs, and if these see nothing, all tests of the family.
 
-    run.py <folder with bin/ and lib/> <faults.txt> <seen.txt> [<first> <last>]
+    run.py <folder with bin/ and lib/> <faults.txt> <seen.txt> [--chosen] [<first> <last>]
 
 bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that plant.py has been through. All faults meet the chosen tests
-first, then those that were not seen meet the products. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
+first, then those that were not seen meet the products, without --chosen. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
 """
 import concurrent.futures
 import os
@@ -68,9 +68,10 @@ def outcome(folder: pathlib.Path, row: str, chosen: bool) -> str:
 
 def main() -> None:
     folder, faults, seen = map(pathlib.Path, sys.argv[1:4])
-    first, last = map(int, sys.argv[4:6] or ("1", "100000"))
+    numbers = [word for word in sys.argv[4:] if word != "--chosen"]
+    first, last = map(int, numbers or ("1", "100000"))
     rows = [row for row in faults.read_text(encoding="utf-8").splitlines() if row and not row.startswith("#") and first <= int(row.split()[0]) <= last]
-    for chosen in (True, False):
+    for chosen in (True,) if "--chosen" in sys.argv else (True, False):
         outcomes: dict[str, list[str]] = {}
         for line in seen.read_text(encoding="utf-8").splitlines() if seen.exists() else []:
             outcomes.setdefault(line.split()[0], []).append(line.split()[1])
