@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// attention_backward on the simulated GPU against float64, element by element.
-#include <gmock/gmock.h>
+// What gradients do at the edges: rows and keys that nothing sees, sinks, strides, NaN. rows_test.cpp has their values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,19 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "attention_backward/backward_run.h"
 #include "attention_backward/rows_apart.h"
-#include "support/part.h"
-#include "targets/targets.h"
 
 namespace wavejit::tests {
 namespace {
-
-using ::testing::HasSubstr;
 
 class Gradients : public ::testing::TestWithParam<const char*> {
  protected:
@@ -31,58 +24,8 @@ class Gradients : public ::testing::TestWithParam<const char*> {
     EXPECT_TRUE(output.fence_intact) << "something outside the gradients or the workspace was written";
     return output;
   }
-  BackwardOutput matches(const std::string& words) {
-    SCOPED_TRACE(words);
-    const Arrays arrays = backward_arrays(words);
-    BackwardOutput output = run(arrays);
-    EXPECT_EQ(wrong_gradients(arrays, output), "");
-    // As calls with more workgroups are done, where they have kernels of their own: the same bits. Those with few keys,
-    // as all of these, let two waves share a block of them.
-    if (targets::find_target(GetParam())->wave_size < 64) return output;
-    if (!words.contains("softcap")) gives_bits_of(output, narrow_.get(), arrays, "blocks=1");
-    if (std::string_view(GetParam()) == "gfx950" && words.contains("d128"))
-      gives_bits_of(output, wide_.get(), arrays, "blocks=2");
-    return output;
-  }
-  static void gives_bits_of(const BackwardOutput& output, wavejit_engine* engine, const Arrays& arrays,
-                            const char* blocks) {
-    const BackwardOutput other = run_backward(engine, arrays);
-    EXPECT_EQ(other.status, WAVEJIT_OK) << other.detail << other.reports;
-    EXPECT_EQ(other.reports, "");
-    EXPECT_THAT(other.kernel_spec, HasSubstr(blocks));
-    EXPECT_TRUE(other == output) << other.kernel_spec;
-  }
-
-  static wavejit_engine_options pinned(const char* pipeline) {
-    wavejit_engine_options options{};
-    options.size = sizeof options;
-    options.pipeline = pipeline;
-    return options;
-  }
-
   Engine engine_{GetParam()};
-  Engine narrow_{GetParam(), pinned("auto tile_queries=128")};
-  Engine wide_{GetParam(), pinned("auto tile_queries=256")};
 };
-
-TEST_P(Gradients, MatchFloat64) {
-  for (const char* type : {"bf16 ", "fp16 "})
-    for (const char* dims : {" d64", " d128"}) matches(type + std::string("b1 q70 k129 h1") + dims);
-}
-
-TEST_P(Gradients, OfEveryTail) {
-  for (const int rows : {1, 63, 65})
-    for (const int keys : {1, 64, 130})
-      matches("bf16 b1 q" + std::to_string(rows) + " k" + std::to_string(keys) + " h1 d64 causal");
-}
-
-// aiter's kernel masks top-left and asks for as many rows as keys.
-TEST_P(Gradients, OfMasksBottomRight) {
-  matches("bf16 b1 q130 k65 h1 d128 causal");
-  matches("fp16 b1 q65 k200 h1 d64 causal");
-  matches("bf16 b1 q100 k100 h1 d64 causal=17");
-  matches("bf16 b1 q150 k150 h1 d64 window=20,10");
-}
 
 // Elsewhere q and dO, and k and v, must have one stride.
 TEST_P(Gradients, OfTensorsThatHaveStridesOfTheirOwn) {
@@ -122,15 +65,6 @@ TEST_P(Gradients, OfTensorsThatHaveStridesOfTheirOwn) {
   EXPECT_EQ(dq->read(), together.dq);
   EXPECT_EQ(dk->read(), together.dk);
   EXPECT_EQ(dv->read(), together.dv);
-}
-
-// A window below a tile of rows left parts unwritten elsewhere.
-TEST_P(Gradients, OfAWindowBelowATile) { matches("bf16 b1 q300 k300 h1 d64 window=3,0"); }
-
-// Partial sums of grouped heads are rounded once, behind the last.
-TEST_P(Gradients, OfGroupedHeads) {
-  matches("bf16 b1 q70 k70 h4/1 d128 causal");
-  matches("fp16 b2 q70 k40 h6/2 d64 layout=bhsd");
 }
 
 TEST_P(Gradients, OfPackedSequencesWithEmptyOnes) {
@@ -223,16 +157,12 @@ TEST_P(Gradients, OfRowsWithASink) {
   EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
 }
 
-// Another project's delta is of a rounded O, and its sums of sinks come from atomics: too noisy for a tight bound.
-TEST_P(Gradients, OfSinks) {
-  matches("bf16 b2 q70 k90 h6/2 d64 causal d_sink");
-  matches(
-      "fp16 b1 q300 k40 h2 d64 causal d_sink d_lse delta");  // 260 rows see the sink alone, and chains have two rows
+TEST_P(Gradients, OfASinkOfASequenceWithoutRowsIsZero) {
   const Arrays arrays =
       backward_arrays("bf16 b3 q33 k40 h2 d64 layout=packed q_lengths=33,0,7 k_lengths=40,5,0 d_sink gradients=fp32");
   const BackwardOutput output = run(arrays);
   EXPECT_EQ(wrong_gradients(arrays, output), "");
-  EXPECT_EQ(output.d_sink.at(2), 0);  // of a sequence without rows
+  EXPECT_EQ(output.d_sink.at(2), 0);
 }
 
 // A sink of −∞ is none, and a row that sees nothing has an LSE of −∞ then.
@@ -243,23 +173,6 @@ TEST_P(Gradients, OfSinksThatAreNone) {
   const BackwardOutput output = run(arrays);
   EXPECT_EQ(wrong_gradients(arrays, output), "");
   EXPECT_EQ(output.d_sink.at(0), 0);
-}
-
-// With a gradient of its own for each element, and sums over what broadcasts; tiles that no row sees are zeros.
-// A third of the list, all of it in ./dev soak.
-TEST_P(Gradients, OfABias) {
-  int index = 0;
-  for (const char* words :
-       {"bf16 b2 q70 k90 h2/1 d64 causal bias=bh d_bias",
-        "fp16 b2 q70 k70 h2/1 d128 bias=b bias_type=fp32 d_bias=fp32 softcap=3",
-        "bf16 b2 q140 k50 h4/2 d64 causal bias=h d_bias alibi=h",
-        "fp16 b2 q33 k130 h2 d64 window=40,10 bias=1 d_bias=fp32 k_lengths=130,20",
-        "bf16 b3 q70 k80 h2/1 d64 causal layout=packed q_lengths=70,0,33 k_lengths=80,40,0 bias=h d_bias"}) {
-    if (!in_part(index++, 3)) continue;
-    SCOPED_TRACE(words);
-    const Arrays arrays = backward_arrays(words);
-    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
-  }
 }
 
 // A bias of −∞ hides keys, and rows of which it hides every one have an LSE of −∞.
@@ -275,38 +188,6 @@ TEST_P(Gradients, OfABiasThatHidesKeys) {
   const BackwardOutput output = run(arrays);
   EXPECT_EQ(wrong_gradients(arrays, output), "");
   for (std::size_t i = 0; i < std::size_t{3} * 64; ++i) ASSERT_EQ(output.d_bias[i], 0U);
-}
-
-TEST_P(Gradients, OfAnOutputInFp32AndOfAGivenDelta) {
-  matches("bf16 b1 q70 k90 h2/1 d64 causal o=fp32");
-  matches("bf16 b1 q70 k90 h2/1 d128 causal o=fp32 d_lse");
-  matches("bf16 b1 q70 k90 h1 d64 causal delta d_lse");
-}
-
-TEST_P(Gradients, InFp32) {
-  matches("bf16 b1 q70 k70 h2/1 d64 causal gradients=fp32");
-  matches("fp16 b1 q40 k90 h1 d128 gradients=fp32");
-}
-
-TEST_P(Gradients, WithThatOfLse) { matches("bf16 b2 q70 k70 h2 d64 causal d_lse"); }
-
-TEST_P(Gradients, OfModifiedScores) {
-  matches("bf16 b1 q70 k90 h1 d64 softcap=3");
-  matches("fp16 b2 q70 k90 h2/1 d64 causal alibi=bh");
-  matches("bf16 b1 q70 k90 h2 d128 window=40,0 alibi=h softcap=5");
-}
-
-TEST_P(Gradients, OfScalesOfEverySign) {
-  matches("bf16 b1 q40 k40 h1 d64 scale=-0.2");
-  matches("bf16 b1 q40 k40 h1 d64 scale=0");
-  matches("fp16 b1 q40 k40 h1 d64 scale=-0.2 softcap=2");
-}
-
-// Rows of a head in more than one run: their sums are added up, in order.
-TEST_P(Gradients, OfSeveralRuns) {
-  const BackwardOutput output = matches("bf16 b1 q150 k20 h256/1 d64 causal");
-  if (whole_lists()) matches("bf16 b1 q150 k20 h256/1 d128 causal");
-  EXPECT_THAT(output.kernel_spec, HasSubstr("attention_backward_dq"));
 }
 
 TEST_P(Gradients, AreCloseToTheExactOnes) {

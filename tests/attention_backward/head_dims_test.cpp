@@ -36,34 +36,6 @@ class WideHeads : public ::testing::TestWithParam<const char*> {
   Engine engine_{GetParam()};
 };
 
-// One of the list for each target, all of it in ./dev soak.
-TEST_P(WideHeads, MatchFloat64) {
-  constexpr int problems = 8;
-  int index = engine_of_two_blocks("d192/128") ? problems / 2 : 0;
-  for (const char* words :
-       {"bf16 b1 q70 k129 h2/1 d192/128 causal", "fp16 b1 q65 k200 h2/1 d256", "bf16 b1 q90 k20 h1 d256 causal",
-        "fp16 b2 q33 k130 h2/1 d192/128 window=40,10 softcap=5 alibi=h k_lengths=130,20",
-        "bf16 b3 q70 k90 h2/1 d256 causal layout=packed q_lengths=70,0,33 k_lengths=90,40,0 d_sink gradients=fp32",
-        "bf16 b1 q70 k90 h2/1 d192/128 causal bias=h d_bias o=fp32 d_lse",
-        "fp16 b1 q130 k65 h2 d256 causal=17 bias=b bias_type=fp32 d_bias=fp32 softcap=3 delta",
-        "bf16 b1 q1 k150 h4/2 d192/128 layout=bhsd scale=-0.1"}) {
-    if (!in_part(index++, problems)) continue;
-    SCOPED_TRACE(words);
-    const Arrays arrays = backward_arrays(words);
-    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
-  }
-}
-
-// Rows of a head in more than one run, under both walks. In ./dev soak: so many heads cost seconds.
-TEST_P(WideHeads, OfSeveralRunsMatchFloat64) {
-  if (!whole_lists()) return;
-  for (const char* words : {"bf16 b1 q150 k20 h256/1 d256 causal", "fp16 b1 q150 k20 h256/1 d192/128 gradients=fp32"}) {
-    SCOPED_TRACE(words);
-    const Arrays arrays = backward_arrays(words);
-    EXPECT_EQ(wrong_gradients(arrays, run(arrays)), "");
-  }
-}
-
 std::vector<std::uint32_t> sequence_of(const std::vector<std::uint32_t>& values, std::ptrdiff_t batch) {
   const std::ptrdiff_t each = std::ssize(values) / 2;
   return {values.begin() + (batch * each), values.begin() + ((batch + 1) * each)};

@@ -134,29 +134,6 @@ TEST_P(GradientSums, StayWhereThereIsNothingToAdd) {
   }
 }
 
-// As words of a problem: terms go behind what was there, and the last call puts the scale.
-TEST_P(GradientSums, MatchFloat64) {
-  constexpr int problems = 4;
-  int index = GetParam() == std::string("gfx950") ? problems / 2 : 0;
-  for (const char* words :
-       {"bf16 b1 q70 k129 h2/1 d64 causal gradients=fp32 sums_before=dq,dk_dv",
-        "fp16 b2 q40 k90 h2/1 d128 scale=0 k_lengths=90,20 gradients=fp32 sums_before=dq sums_behind=dq,dk_dv",
-        "bf16 b3 q70 k90 h2/1 d64 window=40,3 layout=packed q_lengths=70,0,33 k_lengths=90,40,0 scale=-0.3 "
-        "softcap=5 gradients=fp32 sums_before=dk_dv sums_behind=dq",
-        "fp16 b1 q130 k65 h2 d64 layout=bhsd gradients=fp32 sums_before=dq,dk_dv sums_behind=dk_dv"}) {
-    if (!in_part(index++, problems)) continue;
-    SCOPED_TRACE(words);
-    const Arrays arrays = backward_arrays(words);
-    const BackwardOutput output = run(arrays, arrays.sums_before, arrays.sums_behind);
-    EXPECT_EQ(wrong_gradients(arrays, output), "");
-    // Without what was before, they are others: the words reach the call.
-    Arrays without = arrays;
-    without.sums_before = 0;
-    for (auto* before : {&without.dq_before, &without.dk_before, &without.dv_before}) before->clear();
-    EXPECT_NE(wrong_gradients(arrays, run(without, 0, arrays.sums_behind)), "");
-  }
-}
-
 TEST_P(GradientSums, AreFp32) {
   const Arrays arrays = backward_arrays("bf16 b1 q40 k40 h1 d64 causal");
   for (const auto& [field, member] : {std::pair{"sums_before", &wavejit_attention_backward_arguments::sums_before},

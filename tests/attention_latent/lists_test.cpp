@@ -28,47 +28,9 @@ class LatentLists : public ::testing::TestWithParam<const char*> {
     return output;
   }
   LatentOutput run(const std::string& words) { return run(latent_arrays(words)); }
-  void matches(const std::string& words, std::int64_t step = 1) {
-    SCOPED_TRACE(words);
-    const LatentArrays arrays = latent_arrays(words);
-    EXPECT_EQ(wrong_latent(arrays, run(arrays), step), "");
-  }
 
   Engine engine_{GetParam()};
 };
-
-TEST_P(LatentLists, MatchFloat64WithAnyNumberOfHeads) {
-  for (const int heads : {1, 8, 12, 16, 48, 128})
-    matches("bf16 b1 q1 k300 h" + std::to_string(heads) + " d576/512 top_k=130 lse", heads > 8 ? 9 : 1);
-}
-
-// −1 and entries outside anywhere, keys named twice, entries behind the count of a row that name keys all the same, NaN
-// in what no list names: what is published of others is NaN from rows behind the count, and holes that must be
-// compacted.
-TEST_P(LatentLists, MatchFloat64WithHolesAndRepeats) {
-  matches("bf16 b3 q2 k90 h12 d576/512 top_k=70:mixed lse k_lengths=90,1,0", 3);
-  matches("fp16 b2 q3 k200 h20 d576/512 causal top_k=150:mixed lse k_lengths=64,200", 7);
-  matches("bf16 b2 q2 k100 h16 d576/512 apart top_k=65:mixed lse k_lengths=100,31 sink", 5);
-  matches("bf16 b1 q3 k150 h9 d512 causal top_k=129:mixed lse", 5);
-  matches("fp16 b1 q2 k150 h33 d320/256 top_k=64:mixed lse softcap=20", 7);
-  matches("bf16 b3 q4 k90 h10 d576/512 causal top_k=40:mixed lse layout=packed q_lengths=4,1,2 k_lengths=33,90,1", 3);
-}
-
-TEST_P(LatentLists, MatchFloat64InPages) {
-  for (const char* page : {"1", "16", "64", "192"})
-    matches("bf16 b2 q2 k250 h12 d576/512 causal top_k=150:mixed lse layout=paged:" + std::string(page) +
-                " k_lengths=250,67",
-            5);
-  matches("bf16 b2 q3 k150 h12 d576/512 top_k=70 apart layout=paged:64 q_lengths=1,3 k_lengths=150,0 lse", 5);
-  matches("bf16 b2 q2 k150 h12 d576/512 top_k=70:slots:mixed lse", 3);
-  matches("bf16 b2 q2 k150 h12 d576/512 top_k=70:slots lse apart", 3);
-}
-
-TEST_P(LatentLists, MatchFloat64OverChunks) {
-  matches("bf16 b1 q2 k1500 h16 d576/512 top_k=700 lse splits=1", 15);
-  matches("bf16 b1 q2 k1500 h16 d576/512 top_k=700:mixed lse splits=3", 15);
-  matches("fp16 b2 q1 k1500 h24 d576/512 top_k=520:mixed lse layout=paged:16 k_lengths=1500,3", 23);
-}
 
 // A list of all keys in their order has the bits of no list while it is one chunk.
 TEST_P(LatentLists, OfAllKeysHaveTheBitsOfNone) {
@@ -187,25 +149,6 @@ TEST_P(LatentLists, ShowNoOtherQueriesAndHeads) {
   });
   for (std::int64_t head = 20; head < 27; ++head)
     ASSERT_EQ(row_of(batch, one, 1, 2, head), row_of(batch, all, 1, 2, head)) << head;
-}
-
-TEST_P(LatentLists, ShowNoOrderOfWaves) {
-  for (const char* words : {"bf16 b2 q2 k300 h24 d576/512 top_k=200:mixed lse k_lengths=300,65",
-                            "bf16 b1 q1 k1100 h40 d576/512 top_k=600:mixed lse splits=2 layout=paged:16"}) {
-    SCOPED_TRACE(words);
-    const LatentArrays arrays = latent_arrays(words);
-    LatentOutput first;
-    for (const Schedule& schedule : schedules) {
-      set_schedule(schedule.order, schedule.seed);
-      LatentOutput output = run(arrays);
-      if (schedule.seed == schedules.front().seed) {
-        EXPECT_EQ(wrong_latent(arrays, output, 7), "");
-        first = std::move(output);
-      } else {
-        EXPECT_EQ(output, first);
-      }
-    }
-  }
 }
 
 // The row of an indexer's list may be longer than the list.

@@ -46,21 +46,24 @@ def row_of_test(name: str) -> Row:
 
 
 def row_of_line(target: str, line: str) -> Row:
-    """Words of a problem's descriptor. Lengths and counts are none, but one query, few queries and grouped heads are."""
+    """Words of a problem's descriptor. Of lengths and counts these are some: one query, few, and tiles that are full; grouped heads."""
     family, *tokens = line.split()
     words = [target]
     for token in tokens:
         key, given, value = token.partition("=")
         if re.fullmatch(r"q[\d.]+", token):
             rows = int(re.findall(r"\d+", token)[-1])
-            words.append("one_query" if rows == 1 else "few_queries" if rows <= 16 else "queries")
+            words.append("one_query" if rows == 1 else "few_queries" if rows <= 16 else "queries" if rows % 64 else "full_queries")
+        elif re.fullmatch(r"k[\d.]+", token):
+            keys = int(re.findall(r"\d+", token)[-1])
+            words.append("few_keys" if keys < 64 else "keys" if keys % 64 else "full_keys")
         elif re.fullmatch(r"h\d+(/\d+)?", token):
             words.append("grouped_heads" if "/" in token else "heads")
         elif given and key in ("layout", "cache", "cache_scales", "bias", "alibi", "gradients", "scores"):
             words.append(token)
         elif given:
             words += [key, *(word for word in value.split(":") if word.isalpha())]
-        elif not re.fullmatch(r"[bk][\d.]+", token):
+        elif not re.fullmatch(r"b[\d.]+", token):
             words.append(token)
     return Row(f"{target} {line}", tuple(words), family)
 
