@@ -82,10 +82,11 @@ std::vector<Case> cases() {
       {.queries = 25, .keys = 300, .query_starts = {0, 7, 32}, .key_starts = {0, 20, 320}},
       {.queries = 10, .keys = 600, .key_lengths = {150}},
       {.queries = 20, .keys = 300, .query_heads = 4, .dies = 2}};
-  // Runs of several chunks, for the kernel that splits keys; more chunks than the one that merges takes in a turn.
+  // Runs of several chunks, for the kernel that splits keys; for the one that merges a turn of sixteen chunks and all four
+  // groups of another.
   const std::vector<SubjectProblem> long_runs = {{.queries = 5, .keys = 2150, .runs = 1},
                                                  {.queries = 5, .keys = 3100, .runs = 2, .wants_lse = false}};
-  const std::vector<SubjectProblem> many_chunks = {{.queries = 5, .keys = (17 * attention_forward::chunk_keys) + 70}};
+  const std::vector<SubjectProblem> many_chunks = {{.queries = 5, .keys = (30 * attention_forward::chunk_keys) + 70}};
   const std::vector<SubjectProblem> sequences = {
       {.queries = 25, .keys = 150, .query_starts = {0, 7, 32}, .key_starts = {0, 150, 260}},
       {.queries = 10, .keys = 200, .key_starts = {0, 200}, .key_lengths = {150}},
