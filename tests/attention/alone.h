@@ -36,7 +36,7 @@ inline AttentionCase alone(const AttentionCase& which, int b) {
   one.pages.reset();
   one.inputs.q = slice(in.q, in.first_query(b), queries, std::size_t(in.query_heads) * in.head_dim);
   one.inputs.k = slice(in.k, in.first_key(b), keys, std::size_t(in.kv_heads) * in.head_dim);
-  one.inputs.v = slice(in.v, in.first_key(b), keys, std::size_t(in.kv_heads) * in.head_dim);
+  one.inputs.v = slice(in.v, in.first_key(b), keys, std::size_t(in.kv_heads) * in.value_dim());
   if (!in.alibi.empty() && in.alibi.size() > std::size_t(in.query_heads))
     one.inputs.alibi = slice(in.alibi, b, 1, in.query_heads);
   if (!in.bias.empty()) {

@@ -75,10 +75,11 @@ class Pipelines {
   }
 
   // The case on every pipeline that the target can have under every schedule: the same bits throughout, nothing outside
-  // touched.
-  AttentionOutput run(const AttentionCase& which) const {
+  // touched. `ran`: gets the names of the kernels.
+  AttentionOutput run(const AttentionCase& which, std::set<std::string>* ran = nullptr) const {
     AttentionOutput first;
-    std::set<std::string> kernels;  // each once
+    std::set<std::string> own;
+    std::set<std::string>& kernels = ran == nullptr ? own : *ran;  // each once
     for (const auto& engine : engines_) {
       for (const Schedule& schedule : schedules) {
         set_schedule(schedule.order, schedule.seed);
@@ -102,8 +103,8 @@ class Pipelines {
   }
 
   // The same, and within the bounds of float64.
-  AttentionOutput check(const AttentionCase& which) const {
-    AttentionOutput output = run(which);
+  AttentionOutput check(const AttentionCase& which, std::set<std::string>* ran = nullptr) const {
+    AttentionOutput output = run(which, ran);
     if (output.status != WAVEJIT_OK) return output;
     EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
     return output;

@@ -36,11 +36,17 @@ def tests_of_program(program: pathlib.Path) -> list[str]:
 
 
 def row_of_test(name: str) -> Row:
-    """All/Integers.Match/gfx942_fp16: words gfx942 and fp16 in the group Integers, and Match once."""
+    """All/Integers.Match/gfx942_fp16: words gfx942 and fp16 in the group Integers, and Match once.
+
+    Lengths (q17, k0) and numbers of rows that differ in values alone (row2) meet no words: they are there once, together.
+    """
     suite, test = name.split(".", 1)
     instance, _, fixture = suite.rpartition("/")
     test, _, parameter = test.partition("/")
-    words = tuple(parameter.split("_")) if parameter else ()
+    all_words = parameter.split("_") if parameter else []
+    lengths = [word for word in all_words if re.fullmatch(r"(q|k|row)\d+", word)]
+    words = tuple(word for word in all_words if word not in lengths)
+    test = "_".join([test, *lengths])
     # A suite whose name begins with "Whole" promises a number of comparisons: each of its tests stands for itself.
     return Row(name, words, fixture or instance, name if instance.startswith("Whole") else test)
 

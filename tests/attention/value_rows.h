@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rows of value_rows.txt: a call in the words of problem descriptors (docs/problem-descriptors.md), and what only tests
+// say of it. The library's parser reads the first part, because its grammar is what is meant; values, layouts and
+// answers are those of tests/support, which share nothing with the program's.
+//
+//   (fp16|bf16) d64 (causal|) b2 q33 k65 h4/1 lse : padded spread=3
+//
+// Parentheses hold alternatives, and a line is a row for each choice. Behind the colon stand words of the tests:
+//
+//   on=gfx950,gfx1201        the targets; gfx942 and gfx950 if nothing is said
+//   generic_only[=<target>]  no other pipeline has a kernel for it; without the word, one must have
+//   kernel=<word>            of the kernel's name
+//   padded                   gaps between the heads of Q, K, V and O, with NaN in those of the inputs
+//   spread=, bias_spread=    of normal numbers; 1
+//   bias=<name>              numbers of value_biases.h in place of normal ones
+//   sink=<x>                 of the first head; 0.5. Each other head has half more than the one before
+//   prefix=<n>               causal=<n> without causal
+//   dense_keys, dense_queries  the other tensors are packed
+//   counted=<n,…>            key lengths of packed keys
+//   in_turn, list, tight     of pages (support/paged_cache.h)
+//   total=<n>                pages of the cache
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "support/attention_run.h"
+
+namespace wavejit::tests {
+
+struct ValueRow {
+  std::string section;
+  std::string target;
+  std::string descriptor;                    // without the family's name
+  std::map<std::string, std::string> words;  // behind the colon
+  std::string name;                          // of the test: the target, words that kernels differ in, lengths
+
+  bool says(const std::string& word) const { return words.contains(word); }
+  std::string word(const std::string& name, const std::string& otherwise = "") const {
+    const auto found = words.find(name);
+    return found == words.end() ? otherwise : found->second;
+  }
+  bool is_generic_only() const {
+    return target == "gfx1201" ||
+           (says("generic_only") && (word("generic_only").empty() || word("generic_only") == target));
+  }
+};
+void PrintTo(const ValueRow& row, std::ostream* out);
+
+// Rows of a text, on each of their targets. Throws what is wrong with it, with the line.
+std::vector<ValueRow> value_rows_of(const std::string& text);
+// Rows of value_rows.txt below `[section]`.
+std::vector<ValueRow> value_rows(const std::string& section);
+
+AttentionCase case_of(const ValueRow& row);
+
+}  // namespace wavejit::tests

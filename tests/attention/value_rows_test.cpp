@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rows of value_rows.txt on simulated GPUs: as the engine chooses and on each pipeline that has a kernel, under every
+// wave schedule, within the bounds of float64, and with the same bits throughout and in calls that say the same in
+// other words (value_siblings.h). `./dev check value_rows` runs all of them, ./dev test those of tests/chosen.
+#include "attention/value_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "attention/modified.h"
+#include "attention/value_siblings.h"
+#include "support/attention_run.h"
+
+namespace wavejit::tests {
+namespace {
+
+class ValueRows : public ::testing::TestWithParam<ValueRow> {
+ protected:
+  // Engines of a target are opened once: a row takes less time than they do.
+  static Pipelines& pipelines_of(const std::string& target) {
+    std::unique_ptr<Pipelines>& known = pipelines()[target];
+    if (!known) known = std::make_unique<Pipelines>(target);
+    return *known;
+  }
+  static void TearDownTestSuite() { pipelines().clear(); }
+
+ private:
+  static std::map<std::string, std::unique_ptr<Pipelines>>& pipelines() {
+    static std::map<std::string, std::unique_ptr<Pipelines>> opened;
+    return opened;
+  }
+};
+
+// Rows that see no key, exactly: zeros, and the sink's share alone.
+void expect_nothing_where_nothing_is_seen(const AttentionCase& which, const AttentionAnswer& exact,
+                                          const AttentionOutput& output) {
+  const AttentionInputs& in = which.inputs;
+  const std::size_t row_size = std::size_t(in.value_dim()) * (which.output_fp32 ? 2 : 1);
+  for (int b = 0; b < in.batch; ++b)
+    for (int i = 0; i < in.queries(b); ++i)
+      for (int h = 0; h < in.query_heads; ++h) {
+        const std::size_t lse = in.row_of_lse(b, i, h);
+        if (exact.spread[lse] != 0) continue;
+        const auto o = std::span(output.o).subspan(in.row_of_output(b, i, h) * row_size, row_size);
+        ASSERT_TRUE(std::ranges::all_of(o, [](std::uint16_t bits) { return bits == 0; })) << "row " << i;
+        const float sink = in.sink.empty() ? -std::numeric_limits<float>::infinity() : in.sink[std::size_t(h)];
+        if (which.lse) ASSERT_EQ(output.lse[lse], sink) << "row " << i;
+      }
+}
+
+TEST_P(ValueRows, MatchFloat64) {
+  const ValueRow& row = GetParam();
+  const AttentionCase which = case_of(row);
+  const Pipelines& pipelines = pipelines_of(row.target);
+  std::set<std::string> kernels;
+  const AttentionOutput output = pipelines.run(which, &kernels);
+  if (HasFailure()) return;
+  const AttentionAnswer exact = attention_reference(which.inputs);
+  EXPECT_EQ(compare_rows(which, exact, output).wrong(), "");
+  expect_nothing_where_nothing_is_seen(which, exact, output);
+  const auto is_generic = [](const std::string& kernel) { return kernel.contains(" pipeline=generic"); };
+  EXPECT_EQ(std::ranges::all_of(kernels, is_generic), row.is_generic_only()) << ::testing::PrintToString(kernels);
+  if (row.says("kernel"))
+    EXPECT_TRUE(output.kernel_spec.contains(' ' + row.word("kernel") + ' ')) << output.kernel_spec;
+  const ValueSiblings siblings(pipelines, which, output);
+  siblings.expect_same_bits();
+  siblings.expect_same_bits_alone();
+}
+
+constexpr auto name_in_row = [](const auto& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Lengths, ValueRows, ::testing::ValuesIn(value_rows("Lengths")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(HeadDims, ValueRows, ::testing::ValuesIn(value_rows("HeadDims")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Masks, ValueRows, ::testing::ValuesIn(value_rows("Masks")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Modifiers, ValueRows, ::testing::ValuesIn(value_rows("Modifiers")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Sequences, ValueRows, ::testing::ValuesIn(value_rows("Sequences")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Types, ValueRows, ::testing::ValuesIn(value_rows("Types")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Splits, ValueRows, ::testing::ValuesIn(value_rows("Splits")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Chunks, ValueRows, ::testing::ValuesIn(value_rows("Chunks")), name_in_row);
+
+// What the check of a row is worth: an engine that does something else than the row says is found out.
+struct Fault {
+  const char* row;
+  std::function<void(AttentionCase&)> change;
+};
+
+TEST(ValueRowsCheck, FindsACallThatIsAnother) {
+  const Fault faults[] = {
+      {"bf16 b1 q33 k300 h2/1 d64 window=5,3 lse", [](AttentionCase& which) { ++which.inputs.window_left; }},
+      {"fp16 b1 q33 k300 h2/1 d64 causal lse", [](AttentionCase& which) { which.inputs.prefix = 268; }},
+      {"bf16 b1 q8 k90 h1 d64 bias=h bias_type=fp32 lse : bias=fine",
+       [](AttentionCase& which) { which.bias_fp32 = false; }},
+      {"fp16 b1 q33 k100 h2/1 d64 softcap=1.5 lse", [](AttentionCase& which) { which.inputs.softcap = 1.6; }},
+      {"bf16 b1 q33 k100 h2/1 d64 sink lse", [](AttentionCase& which) { which.inputs.sink.clear(); }},
+      {"fp16 b1 q33 k100 h2/1 d64 alibi=h lse", [](AttentionCase& which) { which.inputs.alibi[1] *= 1.1F; }},
+      {"bf16 b1 q65 k100 h2/1 d64 lse : padded", [](AttentionCase& which) { which.inputs.k[5] += 4; }},
+      {"bf16 b2 q65 k100 h2/1 d64 lse k_lengths=100,77",
+       [](AttentionCase& which) { which.told_key_lengths = {100, 76}; }},
+  };
+  const Engine engine("gfx950");
+  for (const Fault& fault : faults) {
+    SCOPED_TRACE(fault.row);
+    const AttentionCase which = case_of(value_rows_of(fault.row).front());
+    const AttentionAnswer exact = attention_reference(which.inputs);
+    const AttentionOutput right = run_attention(engine.get(), which);
+    ASSERT_EQ(right.status, WAVEJIT_OK) << right.detail;
+    EXPECT_EQ(compare_rows(which, exact, right).wrong(), "");
+    AttentionCase other = which;
+    fault.change(other);
+    const AttentionOutput wrong = run_attention(engine.get(), other);
+    ASSERT_EQ(wrong.status, WAVEJIT_OK) << wrong.detail;
+    EXPECT_NE(compare_rows(which, exact, wrong).wrong(), "");
+  }
+}
+
+TEST(ValueRowsText, ChoicesAreRowsAndNamesAreWords) {
+  const auto rows =
+      value_rows_of("\n(fp16|bf16) d64/128 b1 q1 k65 h4/2 (causal|) layout=paged:16 : on=gfx950 in_turn\n");
+  ASSERT_EQ(rows.size(), 4);
+  EXPECT_EQ(rows[0].name, "gfx950_fp16_d64x128_oneQuery_grouped_causal_paged_q1_k65");
+  EXPECT_TRUE(rows[0].says("in_turn"));
+  EXPECT_EQ(rows[3].name, "gfx950_bf16_d64x128_oneQuery_grouped_paged_q1_k65");
+  const auto alike = value_rows_of("fp16 d64 b1 q9 k65 h1 scale=(1|2)");
+  ASSERT_EQ(alike.size(), 4);
+  EXPECT_EQ(alike[0].name, "gfx942_fp16_d64_fewQueries_scale_q9_k65");
+  EXPECT_EQ(alike[2].name, "gfx942_fp16_d64_fewQueries_scale_q9_k65_row2");
+}
+
+TEST(ValueRowsText, WhatIsNotUnderstoodIsSaidWithItsLine) {
+  const auto wrong_with = [](const std::string& text) -> std::string {
+    try {
+      for (const ValueRow& row : value_rows_of(text)) case_of(row);
+      return "";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(wrong_with("fp16 d64 b1 q1 k1 h1 # as it is"), "");
+  EXPECT_TRUE(
+      wrong_with("\nfp16 b1 q1 k1 h1 d64 : padedd").contains("line 2 (fp16 b1 q1 k1 h1 d64 : padedd): 'padedd'"));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1\nfp16 d64 b1 q1 k1 h1").contains("twice"));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 casual").contains("casual"));
+  EXPECT_TRUE(wrong_with("(fp16|bf16 d64").contains("parenthesis"));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q64 k64 h1 lists=64x64").contains("lists="));
+}
+
+}  // namespace
+}  // namespace wavejit::tests
