@@ -6,19 +6,26 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <format>
 #include <string>
 #include <tuple>
 
-#include "attention/lengths.h"
 #include "attention/schedules.h"
 #include "support/attention_run.h"
 #include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
+
+struct Heads {
+  int query;
+  int kv;
+};
+constexpr std::array heads = {Heads{2, 2}, Heads{4, 1}, Heads{8, 1}, Heads{8, 2}};
+constexpr std::array layouts = {Layout::bshd, Layout::bhsd, Layout::padded};
 
 using Combination = std::tuple<Storage, int, bool>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Packed sequences and lengths in device memory: against float64, against the same sequences alone (bit by bit), and
-// with arrays that are wrong.
+// Packed sequences and lengths in device memory: beside sequences that are NaN, and with arrays that are wrong. Against
+// float64 and sequences alone they are rows of value_rows.txt.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -8,7 +8,6 @@
 #include <format>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <string>
 #include <tuple>
 
@@ -38,92 +37,8 @@ class AttentionPacked : public ::testing::TestWithParam<Combination> {
     return which;
   }
 
-  void expect_each_alone(const AttentionCase& which, const AttentionOutput& output) {
-    const AttentionInputs& in = which.inputs;
-    const std::size_t row_size = std::size_t(heads) * head_dim();
-    set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
-    for (int b = 0; b < in.batch; ++b) {
-      if (in.queries(b) == 0) continue;
-      const AttentionOutput one = run_attention(pipelines_.generic().get(), alone(which, b));
-      ASSERT_EQ(one.status, WAVEJIT_OK) << one.detail << one.reports;
-      const auto part = std::span(output.o).subspan(in.first_query(b) * row_size, in.queries(b) * row_size);
-      EXPECT_TRUE(std::ranges::equal(one.o, part)) << "sequence " << b;
-      const std::size_t batch = in.packed_queries() ? 0 : b;
-      const int first = in.packed_queries() ? in.first_query(b) : 0;
-      for (int h = 0; h < heads; ++h)
-        for (int i = 0; i < in.queries(b); ++i)
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(one.lse[std::size_t(h) * in.queries(b) + i]),
-                    std::bit_cast<std::uint32_t>(output.lse[(batch * heads + h) * in.query_rows() + first + i]))
-              << "sequence " << b << " row " << i;
-    }
-  }
-
-  void check(const AttentionCase& which) {
-    const AttentionOutput output = pipelines_.check(which);
-    if (output.status == WAVEJIT_OK) expect_each_alone(which, output);
-  }
-
   Pipelines pipelines_{std::get<0>(GetParam())};
 };
-
-TEST_P(AttentionPacked, SelfAttention) {
-  check(make({1, 3, 31, 33, 63, 65}, {1, 3, 31, 33, 63, 65}, false, 200));
-  check(make({127, 129, 255, 257}, {127, 129, 255, 257}, true, 201));
-}
-
-TEST_P(AttentionPacked, QueriesAndKeysOfDifferentLengths) {
-  check(make({1, 33, 3, 65, 31}, {63, 31, 65, 1, 33}, true, 202));
-  check(make({65, 1, 40}, {3, 257, 129}, false, 203));
-  check(make({127, 257}, {255, 129}, true, 203));
-}
-
-TEST_P(AttentionPacked, EmptySequences) {
-  check(make({0, 5, 0, 33, 7, 0}, {9, 0, 0, 65, 70, 0}, true, 204));
-  check(make({4, 0}, {0, 12}, false, 205));
-}
-
-TEST_P(AttentionPacked, Modifiers) {
-  AttentionCase which = make({33, 5, 65}, {77, 65, 31}, true, 206);
-  which.inputs.softcap = 2;
-  add_alibi(which, 3);
-  add_sink(which, 0.5);
-  check(which);
-  add_bias(which, 1, heads, 1, 207);
-  check(which);
-  which.inputs.causal = false;
-  which.inputs.window = true;
-  which.inputs.window_left = 12;
-  which.inputs.window_right = 5;
-  check(which);
-}
-
-TEST_P(AttentionPacked, Prefix) {
-  AttentionCase which = make({33, 5, 65}, {77, 65, 31}, true, 208);
-  which.inputs.prefix = 20;
-  check(which);
-}
-
-TEST_P(AttentionPacked, QueriesWithDenseKeysAndLengths) {
-  AttentionCase which = make({33, 1, 70}, {90, 90, 90}, true, 209);
-  which.inputs.key_starts.clear();
-  which.inputs.key_lengths = {90, 41, 0};
-  check(which);
-}
-
-TEST_P(AttentionPacked, DenseQueriesWithPackedKeysAndLengths) {
-  AttentionCase which = make({20, 20, 20}, {90, 33, 65}, false, 210);
-  which.inputs.query_starts.clear();
-  which.inputs.key_lengths = {64, 100, 1};  // 100: no more than there are
-  check(which);
-}
-
-TEST_P(AttentionPacked, DenseWithLengths) {
-  AttentionCase which = make_case(storage(), 3, 40, 100, heads, 1, head_dim(), true, 211);
-  which.inputs.key_lengths = {100, 65, 33};
-  add_bias(which, 3, 1, 1, 212);
-  add_alibi(which, 3);
-  check(which);
-}
 
 // Every second sequence is NaN, keys beyond a length too: whoever reads or writes over a border shows it.
 TEST_P(AttentionPacked, NeighboursAreFences) {

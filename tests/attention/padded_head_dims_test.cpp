@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Head dims that tiles pad (templates/attention_forward/kernel/head_dims.h): results against float64, the bits of rows
-// that a caller has filled with zeros, and nothing of what stands behind a row.
+// Head dims that tiles pad (templates/attention_forward/kernel/head_dims.h): the bits of rows that a caller has filled
+// with zeros, and nothing of what stands behind a row; what is refused of the largest. Against float64 they are rows of
+// value_rows.txt.
 #include <gtest/gtest.h>
 
 #include <format>
@@ -9,35 +10,15 @@
 #include <tuple>
 #include <vector>
 
-#include "attention/schedules.h"
 #include "support/attention_run.h"
 #include "support/part.h"
 
 namespace wavejit::tests {
 namespace {
 
-struct Dims {
-  int qk;
-  int v;
-};
-
 using Combination = std::tuple<std::string, Storage>;
 
 class PaddedHeadDims : public ::testing::TestWithParam<Combination> {};
-
-TEST_P(PaddedHeadDims, MatchFloat64) {
-  const auto [target, storage] = GetParam();
-  Engine engine(target);
-  bool causal = false;
-  for (const Dims dims :
-       {Dims{8, 8}, {40, 40}, {72, 72}, {80, 80}, {96, 96}, {112, 112}, {160, 160}, {224, 224}, {64, 96}, {200, 120}}) {
-    SCOPED_TRACE(std::format("d{}/{}", dims.qk, dims.v));
-    causal = !causal;
-    check_under_all_schedules(engine, make_case(storage, 1, 70, 131, 2, 1, dims.qk, causal, 7, 1.0, dims.v));
-  }
-  // As many rows as overlapped pipelines have, and chunks that are merged.
-  check_under_all_schedules(engine, make_case(storage, 1, 257, 1090, 1, 1, 80, true, 9));
-}
 
 std::vector<float> filled(const std::vector<float>& rows, int dims, int wanted) {
   std::vector<float> all;
@@ -106,6 +87,18 @@ TEST_P(PaddedHeadDims, NothingOfTheNextHeadShows) {
       EXPECT_EQ(differ, 0);
     }
   }
+}
+
+TEST(LargestHeadDim, IsRefusedWithTheReasonWhereRegistersEnd) {
+  Engine engine("gfx942");
+  AttentionCase which = make_case(Storage::bf16, 1, 2, 2, 1, 1, 256, true, 7);
+  which.inputs.softcap = 2;
+  const AttentionOutput output = run_attention(engine.get(), which);
+  EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_TRUE(output.detail.contains(
+      "head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use head dim 192/128, 128 or 64; "
+      "reason: head dim 256 needs LDS DMA of 16 bytes"))
+      << output.detail;
 }
 
 std::string name_of(const ::testing::TestParamInfo<Combination>& info) {

@@ -3,17 +3,17 @@
 #
 # Forward tests, on either front: <name> <program> <GPUs> <filter>. A sample for ./dev test …
 set(rocr_forward_tests
-  "matrix attention_matrix_tests gfx942 *MatchesFloat64/gfx942_fp16_d128*"
+  "values attention_value_tests gfx942 Lengths/*/gfx942_fp16_d128_*_q33_*"
   "pipelines attention_pipeline_tests gfx950 All/Pipelines.*EveryTileCount/dualwave_gfx950_fp16_d64*:All/DualWave.*gfx950_fp16_d64*"
   "split attention_split_tests gfx950 Fp16Causal/SplitPromises.WorksInTheEnginesOwnWorkspace/gfx950*"
   "mixed attention_mixed_tests gfx950 All/MixedBatches.HaveTheBits*/gfx950"
   "paged attention_paged_tests gfx942 All/PagedKeys.SplitKeysHaveTheSameBits/gfx942:All/FirstKeys.KeysInPages/gfx942"
-  "packed attention_modifier_tests gfx950 All/AttentionPacked.SelfAttention/gfx950_fp16*"
+  "packed attention_modifier_tests gfx950 All/AttentionPacked.NeighboursAreFences/gfx950_fp16*"
   "softmax_lse softmax_lse_tests gfx950 Targets/SoftmaxLse.BitsOfARow*/gfx950"
   "sparse_indexer sparse_indexer_tests gfx950 Targets/SparseSelect.NanAndInfinity/gfx950")
 # … and all that is of one target, for ./dev soak. Not in it: a board (the GPUs are whole ones), and rows of O that belong to two
 # sequences, where whoever is last wins.
-set(rocr_forward_programs matrix pipelines split mixed paged packed softmax_lse sparse_indexer)
+set(rocr_forward_programs values pipelines split mixed paged packed softmax_lse sparse_indexer)
 set(rocr_not_in_it "*BoardsOfFewDies*:*WrongStartsStayInside*")
 
 set(rocr_engine_tests rocr.edges.gfx950 rocr.devices.gfx942 rocr.serving.gfx950 rocr.front.gfx950 rocr.bad_input)
