@@ -167,7 +167,7 @@ AttentionCase case_of(const ValueRow& row) {
   which.splits = told.splits;
   if (words.text.contains(" launches=1 ")) which.flags |= WAVEJIT_ONE_LAUNCH;
   if (words.text.contains(" launches=2 ")) which.flags |= WAVEJIT_TWO_LAUNCHES;
-  which.first_keys = words.first_keys;
+  which.first_keys = row.says("first_keys") ? numbers_of(row.word("first_keys")) : words.first_keys;
   if (told.layout == WAVEJIT_LAYOUT_PAGED)
     which.pages = Pages{.size = static_cast<int>(told.page_size),
                         .heads_first = told.page_heads_first != 0,

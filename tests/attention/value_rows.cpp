@@ -16,9 +16,9 @@
 namespace wavejit::tests {
 namespace {
 
-constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread", "bias_spread",
-                                    "bias",       "sink",          "prefix",  "in_turn", "list",   "tight",
-                                    "dense_keys", "dense_queries", "counted", "total"};
+constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread",    "bias_spread",
+                                    "bias",       "sink",          "prefix",  "in_turn", "list",      "tight",
+                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys"};
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
@@ -76,6 +76,8 @@ std::vector<std::string> named_words(const ValueRow& row) {
       words.push_back(word);
     } else if (key == "layout") {
       words.push_back(value.substr(0, value.find(':')));
+      if (const std::size_t order = value.find(":vectorised"); order != std::string::npos)
+        words.push_back(plain(value.substr(order)));
     } else if (key == "o" || key == "q" || key == "launches") {
       words.push_back(key + value);
     } else if (key == "bias_type" || key == "cache") {
@@ -86,7 +88,7 @@ std::vector<std::string> named_words(const ValueRow& row) {
       words.push_back(plain(key));
     }
   }
-  for (const char* const word : {"padded", "prefix"})
+  for (const char* const word : {"padded", "prefix", "first_keys"})
     if (row.says(word)) words.emplace_back(word);
   return words;
 }

@@ -17,6 +17,7 @@
 //   prefix=<n>               causal=<n> without causal
 //   dense_keys, dense_queries  the other tensors are packed
 //   counted=<n,…>            key lengths of packed keys
+//   first_keys=<n,…>         left padding of dense keys beside packed queries
 //   in_turn, list, tight     of pages (support/paged_cache.h)
 //   total=<n>                pages of the cache
 #pragma once

@@ -86,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(Modifiers, ValueRows, ::testing::ValuesIn(value_rows("M
 INSTANTIATE_TEST_SUITE_P(Sequences, ValueRows, ::testing::ValuesIn(value_rows("Sequences")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Types, ValueRows, ::testing::ValuesIn(value_rows("Types")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Splits, ValueRows, ::testing::ValuesIn(value_rows("Splits")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Pages, ValueRows, ::testing::ValuesIn(value_rows("Pages")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Padding, ValueRows, ::testing::ValuesIn(value_rows("Padding")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Chunks, ValueRows, ::testing::ValuesIn(value_rows("Chunks")), name_in_row);
 
 // What the check of a row is worth: an engine that does something else than the row says is found out.

@@ -43,7 +43,14 @@ class ValueSiblings {
     }
     if (which_.pages) {
       EXPECT_TRUE(output_.kernel_spec.contains(" paged ")) << output_.kernel_spec;
-      expect_same("keys without pages", [](AttentionCase& other) { other.pages.reset(); });
+      expect_same("keys without pages", [](AttentionCase& other) {
+        other.pages.reset();
+        other.first_keys.clear();
+      });
+    }
+    if (!which_.first_keys.empty()) {
+      EXPECT_TRUE(output_.kernel_spec.contains(" first_keys ")) << output_.kernel_spec;
+      expect_same("keys without padding", [](AttentionCase& other) { other.first_keys.clear(); });
     }
     if (which_.output_fp32) expect_rounding();
   }
