@@ -27,18 +27,21 @@ CALL = re.compile(r"(?<![\w.>])((?:\w+(?:\.|->))+)(" + "|".join(OTHER) + r")\(")
 NUMBER = re.compile(r"(?<=[=+\-*/<(,] )(\d+)(?=[;,) ])|(?<=[\[(])(\d+)(?=[\]),])")
 NOT_RUN = re.compile(r"^\s*(//|#|static_assert|constexpr|case|template|using|inline constexpr|enum)|\bconstexpr\b|std::array<|static_assert|<\d+>")
 FAULTS_OF_A_FILE = 2
-# A fault that was asked for leaves the file that WAVEJIT_PLANTED_REACHED names.
+# Awake or asleep, a fault that is asked for leaves a file of its number in the folder that WAVEJIT_PLANTED_REACHED names.
 HEAD = (
     "#include <cstdio>\n"
     "#include <cstdlib>\n"
+    "#include <string>\n"
     "[[maybe_unused]] static bool planted(int number) {\n"
     '  static const char* const said = std::getenv("WAVEJIT_PLANTED");\n'
     "  static const int awake = said == nullptr ? 0 : std::atoi(said);\n"
-    "  if (awake != number) return false;\n"
-    '  static const char* const reached = std::getenv("WAVEJIT_PLANTED_REACHED");\n'
-    '  static std::FILE* const file = reached == nullptr ? nullptr : std::fopen(reached, "w");\n'
-    "  static_cast<void>(file);\n"
-    "  return true;\n"
+    '  static const char* const folder = std::getenv("WAVEJIT_PLANTED_REACHED");\n'
+    "  static bool told[4096];\n"
+    "  if (folder != nullptr && !told[number]) {\n"
+    "    told[number] = true;\n"
+    '    if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(number)).c_str(), "w")) std::fclose(file);\n'
+    "  }\n"
+    "  return awake == number;\n"
     "}\n"
 )
 

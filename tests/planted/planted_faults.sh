@@ -11,10 +11,11 @@ python3 tests/planted/plant.py draw . $seed >$work/faults.txt
 git ls-files | tar -c -T - | tar -x -C $work/tree
 python3 tests/planted/plant.py write $work/tree $work/faults.txt
 [[ -f $work/tree/build/dev/build.ninja ]] || (cd $work/tree && cmake --preset dev >../configure.log)
-ninja -C $work/tree/build/dev wavejit_codegen
-# Programs find their libraries beside them: the dev preset's, but for the compiler.
+ninja -C $work/tree/build/dev wavejit wavejit_codegen
+# The dev preset's programs and libraries, but for the compiler and the library that knows its generators by their ids.
 rm -rf $work/run
 mkdir $work/run
 cp -rl build/dev/bin build/dev/lib $work/run/
-ln -f $work/tree/build/dev/lib/libwavejit_codegen.so $work/run/lib/libwavejit_codegen.so
+rm $work/run/lib/libwavejit.so* $work/run/lib/libwavejit_codegen.so
+cp -a $work/tree/build/dev/lib/libwavejit.so* $work/tree/build/dev/lib/libwavejit_codegen.so $work/run/lib/
 python3 tests/planted/run.py $work/run $work/faults.txt $work/seen.txt "$@"

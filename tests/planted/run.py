@@ -4,8 +4,9 @@
 
     run.py <folder with bin/ and lib/> <faults.txt> <seen.txt> [--chosen] [<first> <last>]
 
-bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that plant.py has been through. All faults meet the chosen tests
-first, then those that were not seen meet the products, without --chosen. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
+bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that plant.py has been through. Each program runs once with all faults
+asleep, which tells the faults that are in code that it makes kernels with; others it cannot see. Then all faults meet the chosen tests, and those
+that were not seen the products, without --chosen. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
 """
 import concurrent.futures
 import os
@@ -35,17 +36,32 @@ PROGRAMS = {
 }
 
 
-def failing_test(folder: pathlib.Path, program: str, fault: int, chosen: bool, reached: pathlib.Path) -> str:
-    """The first test that fails, or nothing."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WAVEJIT_TEST_")}
-    environment |= {"WAVEJIT_PLANTED": str(fault), "WAVEJIT_PLANTED_REACHED": str(reached)}
-    if program == "attention_backward_tests" or program == "attention_latent_tests":
+def run_program(folder: pathlib.Path, program: str, chosen: bool, **more: str) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WAVEJIT_TEST_")} | more
+    environment["LD_LIBRARY_PATH"] = str((folder / "lib").resolve())  # programs name the build's own folder, which comes behind it
+    if program in ("attention_backward_tests", "attention_latent_tests"):
         environment |= {"WAVEJIT_SIM_CHECK": "all", "WAVEJIT_SIM_RULES": "strict"}
     if chosen:
         environment |= {"WAVEJIT_TEST_SAMPLE": "1", "WAVEJIT_TEST_CHOSEN": str(CHOSEN / f"{program}.txt")}
+    return subprocess.run([folder / "bin" / program, "--gtest_fail_fast", "--gtest_brief=1"], env=environment, capture_output=True, text=True,
+                          timeout=SECONDS if chosen else 16 * SECONDS, check=False)
+
+
+def reached_by(folder: pathlib.Path, program: str, chosen: bool) -> set[str]:
+    """Numbers of the faults that the program asks for; kept beside it."""
+    reached = folder / "reached" / f"{program}.{'chosen' if chosen else 'all'}"
+    if not (reached / "done").exists():
+        reached.mkdir(parents=True, exist_ok=True)
+        if run_program(folder, program, chosen, WAVEJIT_PLANTED="0", WAVEJIT_PLANTED_REACHED=str(reached)).returncode != 0:
+            raise RuntimeError(f"{program} fails without a fault")
+        (reached / "done").touch()
+    return {path.name for path in reached.iterdir()} - {"done"}
+
+
+def failing_test(folder: pathlib.Path, program: str, fault: str, chosen: bool) -> str:
+    """The first test that fails, or nothing."""
     try:
-        ran = subprocess.run([folder / "bin" / program, "--gtest_fail_fast", "--gtest_brief=1"], env=environment, capture_output=True, text=True, timeout=SECONDS if chosen else 16 * SECONDS,
-                             check=False)
+        ran = run_program(folder, program, chosen, WAVEJIT_PLANTED=fault)
     except subprocess.TimeoutExpired:
         return "does not end"
     if ran.returncode == 0:
@@ -54,16 +70,19 @@ def failing_test(folder: pathlib.Path, program: str, fault: int, chosen: bool, r
     return failed.group(1) if failed else f"exit code {ran.returncode}"
 
 
-def outcome(folder: pathlib.Path, row: str, chosen: bool) -> str:
-    """`17 seen attention_tests All/…`, or why not: an unreached fault is in code that no test of these makes."""
-    number, place = row.split()[:2]
-    reached = folder / f"reached_{number}"
-    reached.unlink(missing_ok=True)
-    programs = PROGRAMS[place.split("/")[1]]
-    for program in programs if chosen else [each for each in programs if (CHOSEN / f"{each}.txt").exists()]:
-        if test := failing_test(folder, program, int(number), chosen, reached):
+def programs_of(row: str, chosen: bool) -> list[str]:
+    programs = PROGRAMS[row.split()[1].split("/")[1]]
+    return programs if chosen else [each for each in programs if (CHOSEN / f"{each}.txt").exists()]
+
+
+def outcome(folder: pathlib.Path, row: str, chosen: bool, reached: dict[str, set[str]]) -> str:
+    """`17 seen attention_tests All/…`, or why not: an unreached fault is in code that none of these tests makes kernels with."""
+    number = row.split()[0]
+    programs = [each for each in programs_of(row, chosen) if number in reached[each]]
+    for program in programs:
+        if test := failing_test(folder, program, number, chosen):
             return f"{number} {'seen' if chosen else 'seen_by_product'} {program} {test}"
-    return f"{number} {'unseen' if chosen else 'unseen_by_product'} {'reached' if reached.exists() else 'unreached'}"
+    return f"{number} {'unseen' if chosen else 'unseen_by_product'} {'reached' if programs else 'unreached'}"
 
 
 def main() -> None:
@@ -78,7 +97,9 @@ def main() -> None:
         wanted = [] if chosen else ["unseen"]
         to_run = [row for row in rows if outcomes.get(row.split()[0], []) == wanted]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, seen.open("a", encoding="utf-8") as file:
-            for future in concurrent.futures.as_completed([pool.submit(outcome, folder, row, chosen) for row in to_run]):
+            wanted_programs = sorted({program for row in to_run for program in programs_of(row, chosen)})
+            reached = dict(zip(wanted_programs, pool.map(lambda program: reached_by(folder, program, chosen), wanted_programs)))
+            for future in concurrent.futures.as_completed([pool.submit(outcome, folder, row, chosen, reached) for row in to_run]):
                 print(future.result(), flush=True)
                 print(future.result(), file=file, flush=True)
 
