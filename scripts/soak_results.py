@@ -28,7 +28,7 @@ TEST_ENDED = re.compile(r"\s*\d+/\d+ Test\s+#(\d+): (\S+) \.*\s*(.+?)\s+([\d.]+)
 COMMAND_ENDED = re.compile(r"\s*([\d.]+) s  exit (\d+)  \./dev (.+)")
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
 OUTCOMES = {"Passed": "passed", "***Skipped": "left out", "***Timeout": "timed out", "***Not Run": "not run"}
-# What tests say that they did: GoogleTest, unittest, wavejit sweep, invariance and prebuild.
+# The lines in which tests say how much they did: GoogleTest, unittest, wavejit sweep, invariance and prebuild.
 COUNTS = (("tests", r"^\[  PASSED  \] (\d+) test"), ("tests", r"^Ran (\d+) tests? in "), ("problems", r": (\d+) passed, \d+ failed, \d+ set aside"),
           ("pairs", r": of (\d+) pairs no bit differs"), ("pairs", r": \d+ of (\d+) pairs differ"), ("kernels", r"(\d+) kernels: \d+ compiled"))
 SEEDS = (r"--[\w-]*seed\b[\" =]+\d+", r"^\s\w*SEED\w*=\d+", r"^\s\w+=seeded:\d+")

@@ -20,7 +20,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// What a descriptor says, kept.
+// A parsed descriptor with arrays of its own: those of wavejit_problem end with the parser's callback.
 struct Described {
   wavejit_problem told{};
   std::string text;
@@ -64,7 +64,7 @@ Numbers numbers_of(std::string text) {
   return numbers;
 }
 
-// Another for each row, the same in every run.
+// A seed for each row, the same in every run.
 std::uint64_t seed_of(const std::string& text) {
   std::uint64_t seed = 0;
   for (const char letter : text) seed = (seed * 131) + static_cast<unsigned char>(letter);

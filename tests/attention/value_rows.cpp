@@ -80,8 +80,8 @@ std::vector<std::string> named_words(const ValueRow& row) {
         words.push_back(plain(value.substr(order)));
     } else if (key == "o" || key == "q" || key == "launches") {
       words.push_back(key + value);
-    } else if (key == "bias_type" || key == "cache") {
-      words.push_back(key.substr(0, 4) + plain(value));
+    } else if (key == "bias_type") {
+      words.push_back("bias" + plain(value));
     } else if (key == "causal" && !value.empty()) {
       words.insert(words.end(), {"causal", "prefix"});
     } else {
@@ -165,12 +165,16 @@ std::vector<ValueRow> value_rows_of(const std::string& text) {
   return rows;
 }
 
-std::vector<ValueRow> value_rows(const std::string& section) {
+std::vector<ValueRow> all_value_rows() {
   std::ifstream file(WAVEJIT_VALUE_ROWS);
   std::stringstream text;
   text << file.rdbuf();
   if (!file) throw std::runtime_error(WAVEJIT_VALUE_ROWS " cannot be read");
-  std::vector<ValueRow> rows = value_rows_of(text.str());
+  return value_rows_of(text.str());
+}
+
+std::vector<ValueRow> value_rows(const std::string& section) {
+  std::vector<ValueRow> rows = all_value_rows();
   std::erase_if(rows, [&](const ValueRow& row) { return row.section != section; });
   return rows;
 }

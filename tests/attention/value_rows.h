@@ -53,7 +53,8 @@ void PrintTo(const ValueRow& row, std::ostream* out);
 
 // Rows of a text, on each of their targets. Throws what is wrong with it, with the line.
 std::vector<ValueRow> value_rows_of(const std::string& text);
-// Rows of value_rows.txt below `[section]`.
+// Rows of value_rows.txt, and those below `[section]`.
+std::vector<ValueRow> all_value_rows();
 std::vector<ValueRow> value_rows(const std::string& section);
 
 AttentionCase case_of(const ValueRow& row);

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, ValueRows, ::testing::ValuesIn(value_rows("Pages
 INSTANTIATE_TEST_SUITE_P(Padding, ValueRows, ::testing::ValuesIn(value_rows("Padding")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Chunks, ValueRows, ::testing::ValuesIn(value_rows("Chunks")), name_in_row);
 
-// What the check of a row is worth: an engine that does something else than the row says is found out.
+// A call that differs from what its row says must fail the row's check.
 struct Fault {
   const char* row;
   std::function<void(AttentionCase&)> change;
@@ -123,6 +123,16 @@ TEST(ValueRowsCheck, FindsACallThatIsAnother) {
     ASSERT_EQ(wrong.status, WAVEJIT_OK) << wrong.detail;
     EXPECT_NE(compare_rows(which, exact, wrong).wrong(), "");
   }
+}
+
+// A section without an INSTANTIATE_TEST_SUITE_P would be left out in silence.
+TEST(ValueRowsText, EveryRowIsATest) {
+  const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
+  int tests = 0;
+  for (int i = 0; i < program.total_test_suite_count(); ++i)
+    if (const ::testing::TestSuite& suite = *program.GetTestSuite(i); std::string(suite.name()).ends_with("/ValueRows"))
+      tests += suite.total_test_count();
+  EXPECT_EQ(tests, std::ssize(all_value_rows()));
 }
 
 TEST(ValueRowsText, ChoicesAreRowsAndNamesAreWords) {

@@ -27,7 +27,7 @@ class ValueSiblings {
   ValueSiblings(const Pipelines& pipelines, const AttentionCase& which, const AttentionOutput& output)
       : pipelines_(pipelines), which_(which), output_(output) {}
 
-  // What frameworks do before a call, where the row's call does it itself.
+  // The caller rounds Q, joins pages or drops the padding, as frameworks do, where the row leaves it to the call.
   void expect_same_bits() const {
     if (!which_.wide_q.empty()) {
       EXPECT_TRUE(output_.kernel_spec.contains(" q=fp32 ")) << output_.kernel_spec;

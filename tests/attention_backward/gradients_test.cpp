@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What gradients do at the edges: rows and keys that nothing sees, sinks, strides, NaN. rows_test.cpp has their values.
+// Gradients at the edges: rows and keys that nothing sees, sinks, strides, NaN. rows_test.cpp has the values of all shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

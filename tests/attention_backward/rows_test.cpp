@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <utility>
 
 #include "attention/schedules.h"
 #include "attention_backward/backward_run.h"
@@ -27,7 +26,7 @@ class GradientRows : public ::testing::TestWithParam<ListedProblem> {
     return output;
   }
 
-  // The words reach the call: behind nothing, the sums are others.
+  // A call that does not continue the sums from before must give wrong gradients.
   static void expect_others_without_sums_before(const Engine& engine, const Arrays& arrays) {
     Arrays without = arrays;
     without.sums_before = 0;
@@ -35,7 +34,7 @@ class GradientRows : public ::testing::TestWithParam<ListedProblem> {
     EXPECT_NE(wrong_gradients(arrays, run(engine, without)), "");
   }
 
-  // As calls with more workgroups are done, where they have kernels of their own.
+  // Calls with more workgroups have kernels of their own on some targets, and the same bits.
   static void has_the_bits_of_workgroups(const BackwardOutput& wanted, const Arrays& arrays, int rows,
                                          const std::string& blocks) {
     const std::string pipeline = "auto tile_queries=" + std::to_string(rows);
@@ -53,17 +52,8 @@ TEST_P(GradientRows, MatchFloat64AndShowNoOrderOfWaves) {
   const auto& [target, words] = GetParam();
   const Engine engine(target);
   const Arrays arrays = backward_arrays(words);
-  BackwardOutput first;
-  for (const Schedule& schedule : schedules) {
-    set_schedule(schedule.order, schedule.seed);
-    BackwardOutput output = run(engine, arrays);
-    if (schedule.seed == schedules.front().seed) {
-      EXPECT_EQ(wrong_gradients(arrays, output), "");
-      first = std::move(output);
-    } else {
-      EXPECT_TRUE(output == first) << "gradients depend on the wave schedule";
-    }
-  }
+  const BackwardOutput first = same_under_all_schedules([&] { return run(engine, arrays); });
+  EXPECT_EQ(wrong_gradients(arrays, first), "");
   if (arrays.sums_before != 0) expect_others_without_sums_before(engine, arrays);
   if (targets::find_target(target)->wave_size < 64) return;
   // With few keys, as all of these, two waves share a block of them.

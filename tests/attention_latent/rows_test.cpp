@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "attention/schedules.h"
 #include "attention_latent/latent_run.h"
@@ -21,26 +20,23 @@ std::int64_t step_of(const LatentArrays& arrays, const LatentOutput& output) {
   return std::max<std::int64_t>(1, (all / rows) | 1);  // odd: no head of an even number is left out
 }
 
-class LatentRows : public ::testing::TestWithParam<ListedProblem> {};
+class LatentRows : public ::testing::TestWithParam<ListedProblem> {
+ protected:
+  static LatentOutput run(const Engine& engine, const LatentArrays& arrays) {
+    LatentOutput output = run_latent(engine.get(), arrays);
+    EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+    EXPECT_EQ(output.reports, "");
+    EXPECT_TRUE(output.fence_intact) << "something outside O or LSE was written";
+    return output;
+  }
+};
 
 TEST_P(LatentRows, MatchFloat64AndShowNoOrderOfWaves) {
   const auto& [target, words] = GetParam();
   const Engine engine(target);
   const LatentArrays arrays = latent_arrays(words);
-  LatentOutput first;
-  for (const Schedule& schedule : schedules) {
-    set_schedule(schedule.order, schedule.seed);
-    LatentOutput output = run_latent(engine.get(), arrays);
-    ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
-    EXPECT_EQ(output.reports, "");
-    EXPECT_TRUE(output.fence_intact) << "something outside O or LSE was written";
-    if (schedule.seed == schedules.front().seed) {
-      EXPECT_EQ(wrong_latent(arrays, output, step_of(arrays, output)), "");
-      first = std::move(output);
-    } else {
-      EXPECT_EQ(output, first) << "O or LSE depends on the wave schedule";
-    }
-  }
+  const LatentOutput first = same_under_all_schedules([&] { return run(engine, arrays); });
+  EXPECT_EQ(wrong_latent(arrays, first, step_of(arrays, first)), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, LatentRows, ::testing::ValuesIn(listed_problems("latent_list")), name_of_row);
