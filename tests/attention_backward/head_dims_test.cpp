@@ -118,6 +118,15 @@ TEST_P(WideHeads, OthersAreRefusedByName) {
   EXPECT_THAT(with_dims(32, 32), AllOf(HasSubstr("q.sizes[3] = 32, v.sizes[3] = 32: head dim 32 has no kernel on "),
                                        HasSubstr("; use head dim 64, 128, 192/128 or 256")));
   EXPECT_THAT(with_dims(64, 32), HasSubstr("q.sizes[3] = 64, v.sizes[3] = 32: head dim 64/32 has no kernel on "));
+  // A shape's code has no bits for them: they had the kernels of 128 dims.
+  const BackwardOutput output = run_backward(engine_.get(), arrays, [&](auto& call) {
+    for (wavejit_tensor* t : {&call.q, &call.k, &call.dq, &call.dk, &call.v, &call.o, &call.d_o, &call.dv})
+      *t = wavejit_dense_tensor(t->data, static_cast<wavejit_dtype>(t->dtype), t->sizes[0], t->sizes[1], t->sizes[2],
+                                1152);
+  });
+  EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
+  EXPECT_THAT(output.detail,
+              HasSubstr("q.sizes[3] (head dim) = 1152: head dim 1152 has no kernel; accepted: multiples"));
 }
 
 // Half the registers of the others hold none of them.

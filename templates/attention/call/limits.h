@@ -8,7 +8,7 @@
 
 namespace wavejit::attention {
 
-inline constexpr std::int64_t max_head_dim = 0xFFF;  // fits the bits of its word (kernel/head_dims.h)
+inline constexpr std::int64_t max_head_dim = 0xFFF;  // guess: no tensor of an attention has more
 // Heads are the x, batches the z dimension of the grid: HIP takes 65,535 in z, and a head is divided by multiplication
 // (emit/integers.h), which is exact below 65,536 heads.
 inline constexpr std::int64_t max_heads = 0xFFFF;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/limits.h"
@@ -32,6 +33,19 @@ Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_
     return bad_size(named, 1, up_to(may_have_no_rows ? "0" : "1", max_length));
   if (sizes[2] < 1 || sizes[2] > max_heads) return bad_size(named, 2, up_to("1", max_heads));
   return bad_size(named, 3, up_to("1", max_head_dim));
+}
+
+Failure head_dims_without_code(const HeadDims& dims, std::string from) {
+  const int odd = has_code({dims.qk, dims.qk}) ? dims.v : dims.qk;
+  const int below = odd / coded_head_dim_step * coded_head_dim_step;
+  std::string near;
+  if (odd < largest_coded_head_dim)
+    near =
+        (below > 0 ? std::to_string(below) + ", " : "") + std::to_string(below + coded_head_dim_step) + " and other ";
+  return {WAVEJIT_UNSUPPORTED, std::move(from) + "head dim " + to_text(dims) + " has no kernel; accepted: " + near +
+                                   "multiples of " + std::to_string(coded_head_dim_step) + " up to " +
+                                   std::to_string(largest_coded_head_dim) +
+                                   ", of which `wavejit supported` lists those of a target"};
 }
 
 // Strides follow from a head dim: one that no kernel has is what stands in the way.

@@ -5,12 +5,14 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "families/call/failure.h"
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/limits.h"
+#include "templates/attention/kernel/head_dims.h"
 #include "templates/attention/kernel/types.h"
 #include "wavejit/wavejit.h"
 
@@ -33,6 +35,20 @@ inline families::Result<void> check_sizes(const Named& named, bool may_have_no_r
   if (sizes[0] < 1 || sizes[0] > most || sizes[1] < (may_have_no_rows ? 0 : 1) || sizes[1] > max_length ||
       sizes[2] < 1 || sizes[2] > max_heads || sizes[3] < 1 || sizes[3] > max_head_dim) [[unlikely]]
     return families::refusal::refuse(size_out_of_range(named, may_have_no_rows, most));
+  return {};
+}
+
+// Head dims that a shape's code cannot say (kernel/head_dims.h) would have the code, and the kernel, of others. `from`
+// begins the refusal: "descriptor: ", or "q.sizes[3] (head dim) = 100: ".
+[[gnu::cold]] families::Failure head_dims_without_code(const HeadDims& dims, std::string from);
+inline families::Result<void> check_head_dims(const wavejit_tensor& q, const wavejit_tensor& v) {
+  const HeadDims dims = {.qk = static_cast<int>(q.sizes[3]), .v = static_cast<int>(v.sizes[3])};
+  if (!has_code(dims)) [[unlikely]] {
+    const bool of_q = !has_code({dims.qk, dims.qk});
+    return families::refusal::refuse(head_dims_without_code(
+        dims,
+        (of_q ? "q" : "v") + std::string(".sizes[3] (head dim) = ") + std::to_string(of_q ? dims.qk : dims.v) + ": "));
+  }
   return {};
 }
 

@@ -2,6 +2,7 @@
 // The word of two head dims: "d128", "d192/128".
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,32 @@ inline std::optional<std::pair<int, int>> number_pair(std::string_view text, cha
   return std::pair{*first, *second};
 }
 
+// Head dims that a shape's code tells apart (families/kernel/shape_bits.h): multiples of 8 from 8 to 512, in 6 bits. Calls and
+// descriptors with others are refused before they have a code (call/tensors.h).
+inline constexpr int coded_head_dim_step = 8;
+inline constexpr int largest_coded_head_dim = 512;
+
+constexpr bool has_code(const HeadDims& dims) {
+  const auto fits = [](int each) {
+    return each > 0 && each <= largest_coded_head_dim && each % coded_head_dim_step == 0;
+  };
+  return fits(dims.qk) && fits(dims.v);
+}
+
+template <auto field>
+struct HeadDimBits {
+  static constexpr int width = 6;
+  static_assert(largest_coded_head_dim / coded_head_dim_step == 1 << width);
+  template <typename Shape>
+  static std::uint64_t get(const Shape& shape) {
+    return (static_cast<std::uint64_t>(shape.*field) / coded_head_dim_step) - 1;
+  }
+  template <typename Shape>
+  static void set(Shape& shape, std::uint64_t value) {
+    shape.*field = static_cast<int>((value + 1) * coded_head_dim_step);
+  }
+};
+
 inline std::string dims_text(const HeadDims& dims, char separator) {
   std::string text = "d" + std::to_string(dims.qk);
   if (dims.v != dims.qk) text += separator + std::to_string(dims.v);
@@ -40,7 +67,7 @@ struct OtherHeadDims {
 template <auto qk, auto v, auto all, typename Spec, auto others = nullptr>
 constexpr auto head_dims_word() {
   using Row = families::SpecWord<Spec>;
-  return families::WordRow<Spec, families::Bits<qk, 10>, families::Bits<v, 10>>{
+  return families::WordRow<Spec, HeadDimBits<qk>, HeadDimBits<v>>{
       {.accepted = "d<n>[/<n>]",
        .missing = "head dim (d<n>)",
        .supported = "head dims",

@@ -92,6 +92,7 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences)
     return std::unexpected(std::move(sequences.error()));
   if (auto sizes = check_tensor_sizes(call, extents); !sizes) return std::unexpected(std::move(sizes.error()));
+  if (auto dims = attention::check_head_dims(call.q, call.v); !dims) return std::unexpected(std::move(dims.error()));
   const auto usual_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(call.q.sizes[3])));
   const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, usual_scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());

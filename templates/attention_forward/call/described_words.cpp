@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "families/kernel/names.h"
+#include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/call/bool_mask_words.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/descriptor_words.h"
@@ -398,6 +399,8 @@ Result<void> finish(ProblemDescriptor& said) {
   AttentionShape& shape = said.shape;
   if (shape.bias_by_tile && bias_goes_by_tile(said.query_length)) shape.block_lists = true;
   if (shape.bool_mask) shape.block_lists = makes_walks_of_mask(said, said.query_length);
+  if (const HeadDims dims{shape.head_dim_qk, shape.head_dim_v}; !attention::has_code(dims))
+    return std::unexpected(attention::head_dims_without_code(dims, ""));
   shape.set_rows(rows_of(said, said.query_length));
   shape.whole_tiles = !shape.vectorised && holds_whole_tiles(said.page_size, shape.first_keys);
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)

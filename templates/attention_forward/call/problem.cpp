@@ -224,6 +224,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
         .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
+  if (auto dims = attention::check_head_dims(a.q, a.v); !dims) return dims;
   if (paged) [[unlikely]] {
     if (auto pages = check_pages(paging_of(a), extents.key_length); !pages) return pages;
   }

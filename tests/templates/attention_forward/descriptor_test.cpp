@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <format>
 #include <random>
 #include <string>
 
@@ -114,6 +115,28 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
   }
 }
 
+// A head dim has 6 bits of a shape's code. One that they cannot say would have another's code: 1,152 was run as 128.
+TEST(Descriptor, HeadDimsBeyondTheBitsOfACodeAreRefused) {
+  for (int dim = 1; dim <= 2200; ++dim)
+    for (const std::string& words : {std::format("d{}", dim), std::format("d64/{}", dim), std::format("d{}/64", dim)}) {
+      const auto parsed = parse_descriptor("attention_forward bf16 b1 q1 k64 h1 " + words);
+      ASSERT_EQ(parsed.has_value(), dim % 8 == 0 && dim <= 512) << words;
+      if (parsed)
+        ASSERT_EQ(AttentionShape::of_code(parsed->shape.code()), parsed->shape) << words;
+      else
+        ASSERT_THAT(parsed.error().detail, HasSubstr("head dim " + words.substr(1) + " has no kernel; accepted: "));
+    }
+  const auto refusal = [](const std::string& dims) {
+    return parse_descriptor("attention_forward bf16 b1 q1 k64 h1 " + dims).error().detail;
+  };
+  EXPECT_EQ(refusal("d100"),
+            "head dim 100 has no kernel; accepted: 96, 104 and other multiples of 8 up to 512, of which `wavejit "
+            "supported` lists those of a target");
+  EXPECT_EQ(refusal("d1152"),
+            "head dim 1152 has no kernel; accepted: multiples of 8 up to 512, of which `wavejit supported` lists those "
+            "of a target");
+}
+
 // Heads are packed and keys split as without it; of heads that have their own, and in pages, walks are made.
 TEST(Descriptor, FewRowsUnderOneMaskHaveNoWalks) {
   const std::string few = "attention_forward bf16 b2 q9 k2000 h8/2 d128";
@@ -169,8 +192,8 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
   for (int round = 0; round < 500; ++round) {
     ProblemDescriptor d;
     d.shape = {{.dtype = random() % 2 == 0 ? attention_forward::DataType::bf16 : attention_forward::DataType::fp16,
-                .head_dim_qk = static_cast<int>(up_to(max_head_dim)),
-                .head_dim_v = static_cast<int>(up_to(max_head_dim)),
+                .head_dim_qk = static_cast<int>(8 * up_to(64)),
+                .head_dim_v = static_cast<int>(8 * up_to(64)),
                 .mask = random() % 2 == 0 ? attention_forward::Mask::none : attention_forward::Mask::causal,
                 .lse = random() % 2 == 0}};
     d.batch = up_to(max_batch);
@@ -234,6 +257,7 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     const auto parsed = parse_descriptor(to_text(d));
     ASSERT_TRUE(parsed) << parsed.error().detail;
     ASSERT_EQ(*parsed, d) << to_text(d);
+    ASSERT_EQ(AttentionShape::of_code(parsed->shape.code()), parsed->shape) << to_text(d);
   }
 }
 
