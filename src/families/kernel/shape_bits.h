@@ -47,6 +47,10 @@ void take_code(Shape& shape, std::uint64_t code, std::type_identity<BitFields<Fi
 }
 }  // namespace detail
 
+// How many bits they take; a code has room for 63.
+template <typename Fields>
+inline constexpr int width_of_code = detail::width_of(std::type_identity<Fields>());
+
 // Never 0: behind the fields stands a bit that is always there.
 template <typename Fields, typename Shape>
 std::uint64_t code_of(const Shape& shape) {

@@ -98,6 +98,8 @@ using ShapeBits = families::JoinedBits<
         families::Bits<&AttentionShape::mixed, 1>, families::Bits<&AttentionShape::short_query_rows, 2>,
         families::Bits<&AttentionShape::paired_tiles, 1>, families::Bits<&AttentionShape::shared_chunks, 1>>>;
 
+static_assert(families::width_of_code<ShapeBits> <= 58);  // of 63: there is room for words to come
+
 inline std::uint64_t AttentionShape::code() const { return families::code_of<ShapeBits>(*this); }
 inline AttentionShape AttentionShape::of_code(std::uint64_t code) {
   return families::shape_of_code<ShapeBits, AttentionShape>(code);

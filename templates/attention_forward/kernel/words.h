@@ -29,21 +29,6 @@ constexpr auto chosen(SpecWord word) {
   return families::flag<field, ForwardKernel>(word);
 }
 
-// A bool mask or a bias by tile: which one, the bias says, whose bit stands in front.
-struct MaskBit {
-  static constexpr int width = 1;
-  template <typename Shape>
-  static std::uint64_t get(const Shape& shape) {
-    return shape.bool_mask || shape.bias_by_tile ? 1 : 0;
-  }
-  template <typename Shape>
-  static void set(Shape& shape, std::uint64_t value) {
-    const bool has_bias = shape.modifiers.has(Modifier::bias);
-    shape.bool_mask = value != 0 && !has_bias;
-    shape.bias_by_tile = value != 0 && has_bias;
-  }
-};
-
 inline constexpr families::Names<Mask, 3> mask_names = {
     {{Mask::causal, "causal"}, {Mask::window, "window"}, {Mask::chunked, "chunked"}}};
 inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "few"}, {QueriesOf::many, "many"}}};
@@ -145,22 +130,19 @@ inline constexpr auto word_table = std::tuple_cat(
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
         asked<&AskedWords::block_lists>(
             {.accepted = "block_lists", .name = "block_lists", .supported = "lists of key blocks (64, 128)"}),
-        families::WordRow<ForwardKernel, MaskBit>{
-            asked<&AskedWords::bool_mask>({.accepted = "bool_mask",
-                                           .name = "bool_mask",
-                                           .supported = "bool masks",
-                                           .beside = [](ForwardKernel& spec) { spec.block_lists = true; }})
-                .word},
-        families::WordRow<ForwardKernel>{asked<&AskedWords::bias_by_tile>({.accepted = "bias_by_tile",
-                                                                           .name = "by_tile",
-                                                                           .supported = "a bias by tile",
-                                                                           .beside =
-                                                                               [](ForwardKernel& spec) {
-                                                                                 spec.block_lists = true;
-                                                                                 spec.modifiers.add(Modifier::bias);
-                                                                               },
-                                                                           .described = true})
-                                             .word},
+        asked<&AskedWords::bool_mask>({.accepted = "bool_mask",
+                                       .name = "bool_mask",
+                                       .supported = "bool masks",
+                                       .beside = [](ForwardKernel& spec) { spec.block_lists = true; }}),
+        asked<&AskedWords::bias_by_tile>({.accepted = "bias_by_tile",
+                                          .name = "by_tile",
+                                          .supported = "a bias by tile",
+                                          .beside =
+                                              [](ForwardKernel& spec) {
+                                                spec.block_lists = true;
+                                                spec.modifiers.add(Modifier::bias);
+                                              },
+                                          .described = true}),
         asked<&AskedWords::listed>({.accepted = "listed", .name = "listed", .supported = "lists of keys, one a query"}),
         asked<&AskedWords::slots>(
             {.accepted = "slots", .name = "slots", .beside = [](ForwardKernel& spec) { spec.listed = true; }}),
