@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """An attention forward in Triton, written for this project from the algorithm: what bench/peers.py compiles beside wavejit's own, and what
-tests/triton runs on the simulated GPU. Imports Triton: for the Python of scripts/triton_environment.sh.
+tests/triton runs on the simulated GPU. Imports Triton: for the Python of scripts/python_environment.py triton.
 
 Online softmax over key tiles of 64, one workgroup a tile of query rows, tiles wholly visible apart from those at the edge, bf16 in and out,
 f32 sums, row statistics in log2. Causal: the last row sees all keys, whatever the two lengths; rows that see nothing are zero.

@@ -4,5 +4,5 @@
 set -euo pipefail
 build=$1
 shift
-python=$(scripts/triton_environment.sh)
+python=$(scripts/python_environment.py triton)
 exec /usr/bin/python3 bench/peers.py "$build/bin/wavejit_peer_probe" "$python" "$@"
