@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints bench/predicted_backward.md: what the clock predicts for whole calls of attention_backward, beside what others
+// Writes bench/predicted_backward.md: what the clock predicts for whole calls of attention_backward, beside what others
 // have published and beside AITER's own code objects on this clock.
-//
-//   wavejit_predicted_backward                  the page
-//   wavejit_predicted_backward --check <file>   exit 1 when the file differs
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +16,7 @@
 #include "check_or_print.h"
 #include "isa/matrix.h"
 #include "predicted_launches.h"
+#include "predicted_page.h"
 #include "published_forward.h"
 #include "targets/targets.h"
 
@@ -31,12 +29,12 @@ using bench::LaunchTask;
 using bench::PublishedBlock;
 using bench::PublishedShape;
 
-constexpr const char* command = "./dev bench predicted-backward";
+constexpr const char* command = "./dev bench predicted backward";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for gradients
 
-Made by `./dev bench predicted-backward`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench predicted backward`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention backward, bf16, as many keys as rows, every setting as it is by default: the dQ kernel, the dK/dV
 kernel behind it, and what a launch loses that waits for another. Some workgroups of each grid are timed, all are handed out, the end of a launch counts. Arrays hold zeros.
 
@@ -230,13 +228,9 @@ std::vector<Table> all_tables() {
 
 }  // namespace
 
-int main(int count, char** values) {
-  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = arguments.size() == 2 && std::string_view(arguments[0]) == "--check";
-  if (!arguments.empty() && !checks) {
-    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
-    return 2;
-  }
+namespace wavejit::bench {
+
+int predict_backward(const PageRequest& request) {
   // Shapes may stand in several tables: each is timed once.
   const std::vector<Table> tables = all_tables();
   std::vector<LaunchTask> launches;
@@ -282,5 +276,7 @@ int main(int count, char** values) {
   for (const boards::Board& target : boards::complete_products())
     for (const Beside& of : beside) text += beside_row(target, of, (*predictions)[numbers[at++]]);
   text += without_a_row;
-  return bench::check_or_print(text, checks ? arguments[1] : nullptr, command);
+  return bench::check_or_print(text, request.file, command);
 }
+
+}  // namespace wavejit::bench

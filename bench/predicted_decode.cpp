@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints a page: what the clock predicts for calls of a few query rows over many keys, as a part of
+// A page (predicted_pages.cpp): what the clock predicts for calls of a few query rows over many keys, as a part of
 // what memory can deliver, beside what others have published.
-//
-//   wavejit_predicted_decode                            the page
-//   wavejit_predicted_decode --check <file>             exit 1 when the file differs
-//   wavejit_predicted_decode --check <file> <word>…     only calls whose descriptor has all words; their rows must
-//   stand in the file ("captured": those of graphs)
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,6 +23,7 @@
 #include "decode_captured.h"
 #include "decode_goals.h"
 #include "predicted_launches.h"
+#include "predicted_page.h"
 #include "timing/timing.h"
 #include "tools/worker_processes.h"
 
@@ -38,12 +34,12 @@ using bench::Captured;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted-decode";
+constexpr const char* command = "./dev bench predicted decode";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for decode
 
-Made by `./dev bench predicted-decode`. **Cycles, times and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench predicted decode`. **Cycles, times and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. One to a few query rows a sequence, every setting as it is by default,
 the workspace the engine's own: all launches of a call, and what each that waits for another loses. Arrays hold zeros.
 
@@ -371,26 +367,19 @@ int check_rows(const std::vector<std::string>& rows, const char* file) {
 
 }  // namespace
 
-int main(int count, char** values) {
-  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = arguments.size() >= 2 && std::string_view(arguments[0]) == "--check";
-  if (!arguments.empty() && !checks) {
-    fmt::print(stderr, "usage: {} [--check <file> [<word>…]]\n", values[0]);
-    return 2;
-  }
-  const auto words = checks ? arguments.subspan(2) : std::span<char*>();
+namespace wavejit::bench {
+
+int predict_decode(const PageRequest& request) {
   std::vector<Task> tasks = all_tasks();
   std::vector<SmallTask> small = all_small();
   std::vector<Mixed> mixed = all_mixed();
   std::vector<Captured> captured = bench::all_captured();
-  const auto lacks_word = [&](const std::string& descriptor) {
-    return !std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
-  };
-  std::erase_if(tasks, [&](const Task& task) { return lacks_word(task.decode.descriptor() + " "); });
-  std::erase_if(small, [&](const SmallTask& task) { return lacks_word(task.descriptor() + " "); });
-  std::erase_if(mixed, [&](const Mixed& one) { return lacks_word(one.descriptor(1, one.tokens) + " "); });
+  const auto lacks_word = [&](const std::string& descriptor) { return !request.asks_for(descriptor); };
+  std::erase_if(tasks, [&](const Task& task) { return lacks_word(task.decode.descriptor()); });
+  std::erase_if(small, [&](const SmallTask& task) { return lacks_word(task.descriptor()); });
+  std::erase_if(mixed, [&](const Mixed& one) { return lacks_word(one.descriptor(1, one.tokens)); });
   // Their descriptors are those of other rows: a word of their own picks them.
-  std::erase_if(captured, [&](const Captured& one) { return lacks_word(one.descriptor() + " captured "); });
+  std::erase_if(captured, [&](const Captured& one) { return lacks_word(one.descriptor() + " captured"); });
   std::vector<LaunchTask> launches;
   constexpr double last_level_cache = 256.0 * 1024 * 1024;  // CDNA3 and CDNA4 white papers
   for (const Task& task : tasks)
@@ -401,13 +390,13 @@ int main(int count, char** values) {
     launches.push_back({.target = task.target, .descriptor = task.descriptor(), .warm = false});
   for (const Mixed& one : mixed) std::ranges::copy(one.launches(), std::back_inserter(launches));
   for (const Captured& one : captured) std::ranges::copy(one.launches(), std::back_inserter(launches));
-  if (words.empty()) std::ranges::copy(goal_launches(), std::back_inserter(launches));
+  if (request.words.empty()) std::ranges::copy(goal_launches(), std::back_inserter(launches));
   const auto predictions = bench::predict_launches(launches, tools::WorkerLife::one_task);
   if (!predictions) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  if (!words.empty()) {
+  if (!request.words.empty()) {
     std::vector<std::string> rows;
     for (std::size_t i = 0; i < tasks.size(); ++i) rows.push_back(row_text(tasks[i], (*predictions)[i]));
     for (std::size_t i = 0; i < small.size(); ++i) rows.push_back(row_text(small[i], (*predictions)[tasks.size() + i]));
@@ -417,8 +406,9 @@ int main(int count, char** values) {
     const std::size_t before_captured = before_mixed + (mixed.size() * Mixed::calls);
     for (std::size_t i = 0; i < captured.size(); ++i)
       rows.push_back(row_text(captured[i], of_row<Captured>(*predictions, before_captured, i)));
-    return check_rows(rows, arguments[1]);
+    return check_rows(rows, request.file);
   }
-  return bench::check_or_print(page(tasks, small, mixed, captured, *predictions), checks ? arguments[1] : nullptr,
-                               command);
+  return bench::check_or_print(page(tasks, small, mixed, captured, *predictions), request.file, command);
 }
+
+}  // namespace wavejit::bench

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints a page: what the clock predicts for the indexer of sparse attention. Scores as a part of what memory can
+// A page (predicted_pages.cpp): what the clock predicts for the indexer of sparse attention. Scores as a part of what memory can
 // deliver or of what matrix pipes do, lists in cycles.
-//
-//   wavejit_predicted_indexer                 the page
-//   wavejit_predicted_indexer --check <file>  exit 1 when the file differs
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +16,7 @@
 #include "boards/board.h"
 #include "check_or_print.h"
 #include "isa/matrix.h"
+#include "predicted_page.h"
 #include "timing/timing.h"
 #include "tools/array_problem.h"
 #include "tools/device_array.h"
@@ -33,12 +31,12 @@ using tools::ExitCode;
 using tools::failed;
 using tools::Result;
 
-constexpr const char* command = "./dev bench predicted-indexer";
+constexpr const char* command = "./dev bench predicted indexer";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for the indexer
 
-Made by `./dev bench predicted-indexer`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench predicted indexer`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `sparse_indexer` with the shapes of DeepSeek V3.2 in bf16: 64 index heads of 128 dims, lists of 2,048 keys, keys in
 pages of 64. Index queries and keys hold zeros; lists are made of normal numbers, the same for every row.
 
@@ -232,9 +230,9 @@ std::string row_text(const Task& task, const Prediction& predicted) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  const std::span<char*> given(arguments, static_cast<std::size_t>(count));
-  const char* file = count == 3 && std::string_view(given[1]) == "--check" ? given[2] : nullptr;
+namespace wavejit::bench {
+
+int predict_indexer(const PageRequest& request) {
   const std::vector<Task> tasks = all_tasks();
   std::vector<Prediction> predictions(tasks.size());
   std::size_t done = 0;
@@ -271,5 +269,7 @@ int main(int count, char** arguments) {
           text += row_text(tasks[index], predictions[index]);
     }
   }
-  return bench::check_or_print(text, file, command);
+  return bench::check_or_print(text, request.file, command);
 }
+
+}  // namespace wavejit::bench

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints a page: what the clock predicts for whole calls of attention_latent, as a part of what
+// A page (predicted_pages.cpp): what the clock predicts for whole calls of attention_latent, as a part of what
 // memory delivers and of what matrix pipes do, beside what others have published.
-//
-//   wavejit_predicted_latent                             the page's tables
-//   wavejit_predicted_latent <word>…                     only calls whose target and descriptor have all words: gfx942
-//   h128 wavejit_predicted_latent --check <file>              exit 1 when the file's rows are not this program's, or
-//   one of
-//                                                        their figures does not follow from their cycles. Runs nothing
-//   wavejit_predicted_latent --check <file> <word>…      the same, and the rows of these calls must be today's
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,6 +19,7 @@
 #include "boards/board.h"
 #include "isa/matrix.h"
 #include "predicted_launches.h"
+#include "predicted_page.h"
 #include "timing/timing.h"
 
 namespace {
@@ -37,7 +31,7 @@ using bench::LaunchTask;
 constexpr std::string_view introduction =
     R"(# What the clock predicts for latent attention
 
-Printed by `./dev bench predicted-latent`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Printed by `./dev bench predicted latent`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_latent`, bf16, 576 columns of which 512 are values, every setting as it is by default,
 the workspace the engine's own. Arrays hold zeros.
 
@@ -330,23 +324,21 @@ int print_wrong(const char* file, std::span<const std::string> wrong) {
 
 }  // namespace
 
-int main(int count, char** values) {
-  auto words = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = words.size() >= 2 && std::string_view(words[0]) == "--check";
-  const char* const file = checks ? words[1] : nullptr;
-  if (checks) words = words.subspan(2);
+namespace wavejit::bench {
+
+int predict_latent(const PageRequest& request) {
+  const char* const file = request.file;
   const std::vector<Task> all = all_tasks();
-  if (checks) {
+  if (file != nullptr) {
     const int code = print_wrong(file, wrong_lines(KnownPage(file), all));
-    if (code != 0 || words.empty()) return code;
+    if (code != 0 || request.words.empty()) return code;
   }
   std::vector<Task> tasks = all;
   std::erase_if(tasks, [&](const Task& task) {
-    const std::string line = fmt::format("{} {} ", task.target->id, task.shape->descriptor());
-    return !std::ranges::all_of(words, [&](const char* word) { return line.contains(std::string(word) + " "); });
+    return !request.asks_for(fmt::format("{} {}", task.target->id, task.shape->descriptor()));
   });
   if (tasks.empty()) {
-    fmt::print(stderr, "no call has all of these words; `{}` prints all calls\n", values[0]);
+    fmt::print(stderr, "no call has all of these words; without words the page has all calls\n");
     return 2;
   }
   std::vector<LaunchTask> launches;
@@ -358,7 +350,7 @@ int main(int count, char** values) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  if (!checks) {
+  if (file == nullptr) {
     fmt::print("{}", page(tasks, *predictions));
     return 0;
   }
@@ -374,3 +366,5 @@ int main(int count, char** values) {
   }
   return print_wrong(file, wrong);
 }
+
+}  // namespace wavejit::bench

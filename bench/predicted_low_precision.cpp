@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints bench/predicted_low_precision.md: what the clock predicts for calls over 8 bits, beside the same call in bf16
+// Writes bench/predicted_low_precision.md: what the clock predicts for calls over 8 bits, beside the same call in bf16
 // on the same clock, with what this project set itself and what others have published. The words about causes stand in
 // predicted_low_precision_causes.h.
-//
-//   wavejit_predicted_low_precision                 the page
-//   wavejit_predicted_low_precision --check <file>  exit 1 when the file differs
-//   wavejit_predicted_low_precision <word>…         only calls whose target and descriptor have all words
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +16,7 @@
 #include "check_or_print.h"
 #include "predicted_launches.h"
 #include "predicted_low_precision_causes.h"
+#include "predicted_page.h"
 #include "timing/timing.h"
 
 namespace {
@@ -28,7 +25,7 @@ using namespace wavejit;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted-low-precision";
+constexpr const char* command = "./dev bench predicted low_precision";
 
 // What a goal asks of a row.
 enum class Asks : std::uint8_t {
@@ -207,9 +204,9 @@ std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> 
 
 }  // namespace
 
-int main(int count, char** values) {
-  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = arguments.size() == 2 && std::string_view(arguments[0]) == "--check";
+namespace wavejit::bench {
+
+int predict_low_precision(const PageRequest& request) {
   const std::vector<Block> all = blocks();
   std::vector<Task> tasks;
   for (const Block& block : all)
@@ -217,13 +214,10 @@ int main(int count, char** values) {
       for (const Row& row : block.rows)
         if (row.target.empty() || row.target == target.id)
           tasks.push_back({.target = &target, .block = &block, .row = &row});
-  if (!checks)
-    std::erase_if(tasks, [&](const Task& task) {
-      const std::string line = fmt::format("{} {} ", task.target->id, task.narrow());
-      return !std::ranges::all_of(arguments, [&](const char* word) { return line.contains(std::string(word) + " "); });
-    });
+  std::erase_if(
+      tasks, [&](const Task& task) { return !request.asks_for(fmt::format("{} {}", task.target->id, task.narrow())); });
   if (tasks.empty()) {
-    fmt::print(stderr, "no call has all of these words; `{}` prints all calls\n", values[0]);
+    fmt::print(stderr, "no call has all of these words; without words the page has all calls\n");
     return 2;
   }
   // A call in bf16 stands beside several: it is timed once.
@@ -245,5 +239,7 @@ int main(int count, char** values) {
   std::vector<LaunchPrediction> predictions;
   predictions.reserve(places.size());
   for (const std::size_t place : places) predictions.push_back((*timed)[place]);
-  return bench::check_or_print(page(tasks, predictions), checks ? arguments[1] : nullptr, command);
+  return bench::check_or_print(page(tasks, predictions), request.file, command);
 }
+
+}  // namespace wavejit::bench

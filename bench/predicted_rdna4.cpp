@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints a page: what the clock predicts for forward attention and gradients on gfx1201, what it counts with, and how
+// A page (predicted_pages.cpp): what the clock predicts for forward attention and gradients on gfx1201, what it counts with, and how
 // its issue came out beside hardware's traces.
-//
-//   wavejit_predicted_rdna4                 the page
-//   wavejit_predicted_rdna4 --check <file>  exit 1 when the file differs
-//   wavejit_predicted_rdna4 --trace <file>  one trace, as tests/simgpu/clock/traces has them, and where it differs most
 #include <fmt/format.h>
 
 #include <array>
@@ -15,6 +11,7 @@
 
 #include "boards/board.h"
 #include "check_or_print.h"
+#include "predicted_page.h"
 #include "replay.h"
 #include "timing/timing.h"
 #include "tools/profile/launch_text.h"
@@ -25,12 +22,12 @@ namespace {
 using namespace wavejit;
 using Json = nlohmann::json;
 
-constexpr const char* command = "./dev bench predicted-rdna4";
+constexpr const char* command = "./dev bench predicted rdna4";
 constexpr const char* target = "gfx1201";
 
 constexpr std::string_view introduction = R"(# What the clock predicts for gfx1201
 
-Made by `./dev bench predicted-rdna4`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU. What was measured on
+Made by `./dev bench predicted rdna4`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU. What was measured on
 hardware is the issue of small programs, by others, and this page says how the clock stands beside that.
 
 ## What was compared with hardware cycle by cycle
@@ -302,8 +299,10 @@ int print_trace(const std::string& path) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string_view option = argc == 3 ? argv[1] : "";
-  if (option == "--trace") return print_trace(argv[2]);
-  return bench::check_or_print(page(), option == "--check" ? argv[2] : nullptr, command);
-}
+namespace wavejit::bench {
+
+int predict_rdna4(const PageRequest& request) { return check_or_print(page(), request.file, command); }
+
+int predict_rdna4_trace(const PageRequest& request) { return print_trace(request.words.front()); }
+
+}  // namespace wavejit::bench

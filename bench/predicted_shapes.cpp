@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints bench/predicted_shapes.md: what the clock predicts for whole launches of the shapes whose throughput others
+// Writes bench/predicted_shapes.md: what the clock predicts for whole launches of the shapes whose throughput others
 // have published, beside what they published.
-//
-//   wavejit_predicted_shapes                            the page
-//   wavejit_predicted_shapes --check <file>             exit 1 when the file differs
-//   wavejit_predicted_shapes --check <file> <word>…     only shapes whose descriptor has all words; their rows must
-//   stand in the file
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +19,7 @@
 #include "model_error.h"
 #include "outside_kernels.h"
 #include "predicted_launches.h"
+#include "predicted_page.h"
 #include "published_forward.h"
 #include "targets/targets.h"
 
@@ -35,12 +31,12 @@ using bench::LaunchTask;
 using bench::PublishedBlock;
 using bench::PublishedRow;
 
-constexpr const char* command = "./dev bench predicted-shapes";
+constexpr const char* command = "./dev bench predicted shapes";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for shapes that others have published
 
-Made by `./dev bench predicted-shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench predicted shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention forward, bf16, as many keys as queries. The kernel is the one that `auto` takes, with every
 setting as it is by default. Launches are whole: four workgroups of the grid are timed beside others of their die, all workgroups are handed out to dies and compute
 units, and the end of the launch counts, in which places stay empty. Arrays hold zeros: no row's maximum grows after its first tile.
@@ -192,22 +188,15 @@ int check_rows(const std::vector<Task>& tasks, const std::vector<LaunchPredictio
 
 }  // namespace
 
-int main(int count, char** values) {
-  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = arguments.size() >= 2 && std::string_view(arguments[0]) == "--check";
-  if (!arguments.empty() && !checks) {
-    fmt::print(stderr, "usage: {} [--check <file> [<word>…]]\n", values[0]);
-    return 2;
-  }
-  const auto words = checks ? arguments.subspan(2) : std::span<char*>();
+namespace wavejit::bench {
+
+int predict_shapes(const PageRequest& request) {
   std::vector<Task> tasks;
   for (const boards::Board& target : boards::complete_products()) {
     for (const PublishedBlock& block : bench::published_forward()) {
       for (const PublishedRow& row : block.rows) {
-        const std::string descriptor = row.shape.descriptor() + " ";
-        const bool wanted =
-            std::ranges::all_of(words, [&](const char* word) { return descriptor.contains(std::string(word) + " "); });
-        if (wanted) tasks.push_back({.target = &target, .block = &block, .row = &row});
+        if (request.asks_for(row.shape.descriptor()))
+          tasks.push_back({.target = &target, .block = &block, .row = &row});
       }
     }
   }
@@ -219,6 +208,8 @@ int main(int count, char** values) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  if (!words.empty()) return check_rows(tasks, *predictions, arguments[1]);
-  return bench::check_or_print(page(tasks, *predictions), checks ? arguments[1] : nullptr, command);
+  if (!request.words.empty()) return check_rows(tasks, *predictions, request.file);
+  return bench::check_or_print(page(tasks, *predictions), request.file, command);
 }
+
+}  // namespace wavejit::bench

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints bench/predicted_sparse.md: what the clock predicts for attention by lists of key blocks, beside dense
+// Writes bench/predicted_sparse.md: what the clock predicts for attention by lists of key blocks, beside dense
 // attention on the same clock and beside what others have published.
-//
-//   wavejit_predicted_sparse                 the page
-//   wavejit_predicted_sparse --check <file>  exit 1 when the file differs
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +17,7 @@
 #include "check_or_print.h"
 #include "isa/matrix.h"
 #include "predicted_launches.h"
+#include "predicted_page.h"
 #include "templates/attention/program/block_lists.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "timing/timing.h"
@@ -30,12 +28,12 @@ using namespace wavejit;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted-sparse";
+constexpr const char* command = "./dev bench predicted sparse";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for lists of key blocks
 
-Made by `./dev bench predicted-sparse`. **Cycles, busy and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench predicted sparse`. **Cycles, busy and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_forward` in bf16, one sequence of 65,536 rows and as many keys, 24 heads of 128 dims, no mask, a tenth of all blocks.
 Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md)):
 
@@ -154,13 +152,9 @@ std::string row_text(const boards::Board& target, const Lists& lists, const Laun
 
 }  // namespace
 
-int main(int count, char** values) {
-  const auto arguments = std::span(values, static_cast<std::size_t>(count)).subspan(1);
-  const bool checks = arguments.size() == 2 && std::string_view(arguments[0]) == "--check";
-  if (!arguments.empty() && !checks) {
-    fmt::print(stderr, "usage: {} [--check <file>]\n", values[0]);
-    return 2;
-  }
+namespace wavejit::bench {
+
+int predict_sparse(const PageRequest& request) {
   std::vector<LaunchTask> tasks;
   for (const boards::Board& target : boards::complete_products())
     for (const Lists& lists : all_lists)
@@ -182,5 +176,7 @@ int main(int count, char** values) {
     const double dense = pairs[0] * flops_of_pair / static_cast<double>(next->cycles) / flops_of_cycle(target);
     for (std::size_t i = 0; i < all_lists.size(); ++i) text += row_text(target, all_lists[i], *next++, pairs[i], dense);
   }
-  return bench::check_or_print(text, checks ? arguments[1] : nullptr, command);
+  return bench::check_or_print(text, request.file, command);
 }
+
+}  // namespace wavejit::bench

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prints bench/predicted_table.md: what the clock predicts for the steady state of this project's own kernels.
-//
-//   wavejit_predicted_table [<word>]         only kernels whose spec contains the word
-//   wavejit_predicted_table --ladders <word> the same with every ladder of their pipelines; no page
-//   wavejit_predicted_table --check <file>   exit 1 when the file differs
+// Writes bench/predicted_table.md: what the clock predicts for the steady state of this project's own kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +13,7 @@
 #include "check_or_print.h"
 #include "kernels/statics.h"
 #include "model_error.h"
+#include "predicted_page.h"
 #include "steady_run.h"
 #include "templates/attention_forward/kernel/ladders.h"
 
@@ -30,7 +27,7 @@ constexpr int keys = 8192;
 constexpr std::string_view introduction =
     R"(# What the clock predicts for our own kernels
 
-Made by `wavejit_predicted_table`. **Predicted, not measured**: [docs/timing-model.md](../docs/timing-model.md) says how far to trust it. One compute unit
+Made by `./dev bench predicted table`. **Predicted, not measured**: [docs/timing-model.md](../docs/timing-model.md) says how far to trust it. One compute unit
 as it stands in the middle of a large launch: 8192 keys, no mask, scores that stop growing after the first tile, as many workgroups as fit, every compute
 unit of the GPU at the same work, the workgroups of a die at one head. The whole key loop runs; nothing is cut short.
 
@@ -102,10 +99,10 @@ bool row(const attention_forward::ForwardKernel& spec, std::string& text) {
 }
 
 // For those who tune: nothing that the page shows.
-int print_ladders(std::string_view word) {
+int print_ladders(const bench::PageRequest& request) {
   std::string text;
   for (attention_forward::ForwardKernel spec : tests::steady_state_specs()) {
-    if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
+    if (spec.mask == attention_forward::Mask::causal || !request.asks_for(to_text(spec))) continue;
     for (const attention_forward::Ladder& ladder : attention_forward::ladders(spec.pipeline)) {
       spec.ladder = ladder.name == attention_forward::standard_ladder ? "" : std::string(ladder.name);
       text += fmt::format("{:<24}", ladder.name);
@@ -118,23 +115,18 @@ int print_ladders(std::string_view word) {
 
 }  // namespace
 
-int main(int count, char** values) {
-  const std::string_view option = count == 3 ? values[1] : "";
-  const bool checks = option == "--check";
-  const bool ladders = option == "--ladders";
-  if (count > 2 && !checks && !ladders) {
-    fmt::print(stderr, "usage: {} [<word> | --ladders <word> | --check <file>]\n", values[0]);
-    return 2;
-  }
-  const std::string_view word = count == 2 ? values[1] : ladders ? values[2] : "";
-  if (ladders) return print_ladders(word);
+namespace wavejit::bench {
+
+int predict_ladders(const PageRequest& request) { return print_ladders(request); }
+
+int predict_table(const PageRequest& request) {
   std::string text = fmt::format(
       "{}\n| target | kernel | resident | busy | range | whole | port | beside | LDS | tile | waves waited for, % |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n",
       introduction);
   bool whole = true;
   for (const attention_forward::ForwardKernel& spec : tests::steady_state_specs()) {
-    if (spec.mask == attention_forward::Mask::causal || !to_text(spec).contains(word)) continue;
+    if (spec.mask == attention_forward::Mask::causal || !request.asks_for(to_text(spec))) continue;
     whole = row(spec, text) && whole;
     if (spec.pipeline != attention_forward::Pipeline::dualwave) continue;
     attention_forward::ForwardKernel toggled = spec;
@@ -145,6 +137,8 @@ int main(int count, char** values) {
     whole = row(toggled, text) && whole;
   }
   text += epilogue;
-  const int same = bench::check_or_print(text, checks ? values[2] : nullptr, "./dev bench timing-model");
+  const int same = bench::check_or_print(text, request.file, "./dev bench predicted table");
   return whole ? same : 1;
 }
+
+}  // namespace wavejit::bench
