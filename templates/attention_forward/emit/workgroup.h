@@ -37,14 +37,14 @@ struct Workgroup : QueryTile {
   Slice v;
   Slice o;
 
-  language::Value* first_slot;  // of keys in pages: where key 0 stands, 0 without first_keys
-  language::Value* rescale_threshold;
+  language::Value* first_slot = nullptr;  // of keys in pages: where key 0 stands, 0 without first_keys
+  language::Value* rescale_threshold = nullptr;
   // The key tiles that some row of the workgroup sees, from the first to the last, at least one: first_tile ≤ t <
   // tiles.
-  language::Value* first_tile;
-  language::Value* tiles;
+  language::Value* first_tile = nullptr;
+  language::Value* tiles = nullptr;
   // For block lists: the walk, in which the two values above are places.
-  std::optional<WalkPlace> walk;
+  std::optional<WalkPlace> walk = std::nullopt;
   // For listed keys, else null (KeyTensors).
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
