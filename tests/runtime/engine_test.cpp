@@ -85,13 +85,16 @@ TEST_F(EngineTest, TheKeyIsTheDigestOfSpecGeneratorAndLowering) {
 
 TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
   const auto engine = make_engine();
-  for (std::int64_t head_dim = 300; head_dim < 700; ++head_dim) {
-    auto call = good_call(1, 1, 1, 1, 1, head_dim);
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
-    ASSERT_FALSE(outcome);
-    EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
-  }
-  EXPECT_EQ(statistics_of(*engine).refused_unsupported, 400U);
+  for (std::int64_t head_dim = 264; head_dim <= 512; head_dim += 8)
+    for (const std::int64_t queries : {1, 40, 100, 300})
+      for (const std::uint32_t mask : {WAVEJIT_MASK_NONE, WAVEJIT_MASK_CAUSAL}) {
+        auto call = good_call(1, queries, queries, 1, 1, head_dim);
+        call.mask = mask;
+        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        ASSERT_FALSE(outcome);
+        EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
+      }
+  EXPECT_EQ(statistics_of(*engine).refused_unsupported, 32U * 4 * 2);
   EXPECT_EQ(fake_codegen().compiles, 0U);
 }
 

@@ -78,16 +78,18 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
 }
 
 void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory,
-                         LimitedArguments& arguments) const {
-  Arguments& all = arguments.paged.all;
+                         WalkArguments& arguments) const {
+  Arguments& all = arguments.all.paged.all;
   fill_arguments(all, problem_, call_, target_, toggles_);
   all.splits = splits;
   all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
   all.split_multiplier = division_multiplier(splits);
   all.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  if (problem_.shape.paged) arguments.paged.pages = page_arguments(paging_of(call_));
+  if (problem_.shape.paged) arguments.all.paged.pages = page_arguments(paging_of(call_));
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
+  if (problem_.shape.causal_flags) [[unlikely]]
+    arguments.causal_flags = reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence();
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
@@ -117,10 +119,12 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
 }
 
 [[gnu::cold, gnu::noinline]] families::Launch AttentionCall::with_counters(const families::Launch& launch) {
-  merging_ = {.all = arguments_.all.paged, .counters = reinterpret_cast<std::uintptr_t>(arrival_counters)};
+  merging_.emplace();
+  merging_->all = {.all = arguments_.all.paged, .counters = reinterpret_cast<std::uintptr_t>(arrival_counters)};
+  if (problem_.shape.causal_flags) merging_->causal_flags = arguments_.causal_flags;
   families::Launch with = launch;
   with.arguments = &*merging_;
-  with.argument_bytes = sizeof *merging_;
+  with.argument_bytes = problem_.shape.causal_flags ? sizeof *merging_ : sizeof merging_->all;
   return with;
 }
 
@@ -129,6 +133,8 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
                                  families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
+  if (problem_.shape.causal_flags) [[unlikely]]
+    combine_.causal_flags = reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence();
   if (problem_.shape.cache != CacheType::as_queries && !problem_.shape.token_scales) [[unlikely]] {
     combine_.scales = cache_scales(call_, first_sequence());
     // Modified scores are powers of two already, and have K's scale.
@@ -203,7 +209,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
       launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.splits, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(spec, splits_.splits, memory, arguments_.all);
+  fill(spec, splits_.splits, memory, arguments_);
   if (spec.block_lists) [[unlikely]]
     plan_lists(spec, memory, plan);
   if (spec.bool_mask && !spec.block_lists) [[unlikely]]
@@ -230,7 +236,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const std::uint32_t first = first_sequence();
   const std::uint32_t batch =
       rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
-  fill(spec, splits_.splits, memory, arguments_.all);
+  fill(spec, splits_.splits, memory, arguments_);
   listed_ = {.all = arguments_.all.paged,
              .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
                                                 std::uint64_t{first} * problem_.query_length)};
@@ -276,15 +282,16 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(tall, 1, nullptr, arguments_.all);
+  fill(tall, 1, nullptr, arguments_);
   arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
-  plan.add(with_scales(tall, launch_of(geometry, &arguments_, sizeof arguments_.all), cached_));
+  plan.add(
+      with_scales(tall, launch_of(geometry, &arguments_, std::min(argument_bytes(tall), sizeof arguments_)), cached_));
   fill(few, splits_.splits, memory, few_.emplace());
-  few_->rows.few_rows = few_rows;
+  few_->all.rows.few_rows = few_rows;
   const LaunchGeometry of_few =
       launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group());
-  plan.add(with_scales(few, launch_of(of_few, &*few_, sizeof *few_), other_cached_));
-  if (splits_.splits != 1) plan_combine(kernels, 2, few_->paged.all, problem_.batch, few_rows, plan);
+  plan.add(with_scales(few, launch_of(of_few, &*few_, std::min(argument_bytes(few), sizeof *few_)), other_cached_));
+  if (splits_.splits != 1) plan_combine(kernels, 2, few_->all.paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 

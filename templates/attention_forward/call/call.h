@@ -2,6 +2,8 @@
 // A checked call of attention_forward as the engine sees it: its kernels, their launches, its workspace, its lines.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,6 +14,7 @@
 #include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
+#include "templates/attention_forward/kernel/flag_arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
@@ -46,7 +49,23 @@ class AttentionCall final : public families::Call {
  private:
   Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                           families::LaunchPlan& plan);
-  void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, LimitedArguments& arguments) const;
+  // Behind what all kernels read: walks of lists, or the flags of sequences. No kernel has both.
+  struct WalkArguments {
+    LimitedArguments all;
+    union {
+      ListArguments lists{};
+      std::uint64_t causal_flags;
+    };
+  };
+  // The flags behind the counters of a merge.
+  struct MergingArguments {
+    ArrivalArguments all;
+    alignas(8) std::array<std::byte, causal_flags_at - sizeof(ArrivalArguments)> nothing{};
+    std::uint64_t causal_flags = 0;
+  };
+  static_assert(offsetof(MergingArguments, causal_flags) == causal_flags_at);
+
+  void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, WalkArguments& arguments) const;
   void plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number, const Arguments& split,
                     std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan);
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
@@ -77,9 +96,9 @@ class AttentionCall final : public families::Call {
   const boards::Board& target_;
   const families::Toggles& toggles_;
   // What launches point to.
-  ListedArguments arguments_;
-  std::optional<LimitedArguments> few_;        // of the kernel of few rows
-  std::optional<ArrivalArguments> merging_;    // of parts that are merged where they are left
+  WalkArguments arguments_;
+  std::optional<WalkArguments> few_;           // of the kernel of few rows
+  std::optional<MergingArguments> merging_;    // of parts that are merged where they are left
   std::optional<KeyListedArguments> listed_;   // of listed keys
   std::optional<KeyListedArguments> second_;   // of a second list
   std::optional<KeptArguments> cached_;        // of a cache of 8 bits, of scattered elements, of integers

@@ -21,16 +21,6 @@ std::uint64_t stride(const wavejit_tensor& tensor, int dimension, std::uint64_t 
   return tensor.sizes[1] > 0 ? stride_bytes(tensor, dimension, bytes) : 0;
 }
 
-// They stand where other kernels have a window.
-std::uint64_t causal_flags_of(const Arguments& arguments) {
-  return static_cast<std::uint32_t>(arguments.window_left) |
-         std::uint64_t{static_cast<std::uint32_t>(arguments.window_right)} << 32;
-}
-void set_causal_flags(Arguments& arguments, std::uint64_t flags) {
-  arguments.window_left = static_cast<std::int32_t>(flags);
-  arguments.window_right = static_cast<std::int32_t>(flags >> 32);
-}
-
 std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(row_stride(tensor)) * bytes);
 }
@@ -74,8 +64,6 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.scale_log2e = problem.scale_log2e;
   arguments.window_left = problem.window_left;
   arguments.window_right = problem.window_right;
-  if (problem.shape.causal_flags) [[unlikely]]
-    set_causal_flags(arguments, address(call.causal_flags));
   arguments.sequences.query_starts = address(call.query_starts);
   arguments.sequences.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
   arguments.sequences.key_lengths = address(call.key_lengths);
@@ -125,7 +113,6 @@ void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& 
 
 void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, std::uint32_t sequence) {
   Arguments& all = arguments.all;
-  if (shape.causal_flags) set_causal_flags(all, causal_flags_of(all) + sequence);
   const auto step = [&](std::uint64_t& address, std::uint64_t bytes) {
     if (address != 0) address += sequence * bytes;
   };
@@ -188,8 +175,8 @@ IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, co
 }
 
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {
-  // With local chunks and flags it is what the split kernel has in place of a window.
-  const bool has_window = has_first_key(shape.mask) || shape.causal_flags;
+  // With local chunks it is what the split kernel has in place of a window.
+  const bool has_window = has_first_key(shape.mask);
   return {.workspace = split.workspace,
           .o = split.o,
           .o_batch_stride = split.o_batch_stride,
@@ -220,7 +207,8 @@ attention_combine::Arguments combine_arguments(const Arguments& split, const Att
           .lists = {},
           .kv_head_multiplier = split.kv_head_multiplier,
           .o_dim_stride = 0,
-          .scales = {}};
+          .scales = {},
+          .causal_flags = 0};
 }
 
 }  // namespace wavejit::attention_forward

@@ -18,6 +18,7 @@
 #include "templates/attention_forward/emit/workgroup.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
+#include "templates/attention_forward/kernel/flag_arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"

@@ -51,8 +51,7 @@ struct Arguments {
   float scale_log2e = 0;  // softmax scale · log2 e; may be 0 or negative
 
   // Window: keys from diagonal − window_left to diagonal + window_right. Unlimited is unlimited_window; read only by
-  // kernels whose spec says window. Where it says chunked: keys of a local chunk and their multiplier (local_chunks.h);
-  // where it says causal_flags, both together: the address of a byte for each sequence.
+  // kernels whose spec says window. Where it says chunked: keys of a local chunk and their multiplier (local_chunks.h).
   std::int32_t window_left = 0;
   std::int32_t window_right = 0;
 
@@ -101,9 +100,6 @@ inline constexpr attention::DiagonalFields diagonal_fields = {
 inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
                                                         .key_length = offsetof(Arguments, key_length)};
 
-inline constexpr std::size_t causal_flags_at = offsetof(Arguments, window_left);
-
-static_assert(causal_flags_at % sizeof(std::uint64_t) == 0);
 static_assert(sizeof(Arguments) == 304);
 static_assert(offsetof(Arguments, q_batch_stride) == 40);
 static_assert(offsetof(Arguments, q_row_stride) == 120);

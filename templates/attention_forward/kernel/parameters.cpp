@@ -11,6 +11,7 @@
 #include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/head_dims.h"
+#include "templates/attention_forward/kernel/flag_arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
@@ -230,7 +231,9 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
   return std::move(resources.error());
 }
 
-std::size_t argument_bytes(const ForwardKernel& spec) {
+namespace {
+
+std::size_t argument_bytes_without_flags(const ForwardKernel& spec) {
   if (spec.narrow_queries) return sizeof(QueryScaleArguments);
   if (spec.integers) return sizeof(IntegerArguments);
   if (spec.trans_any()) return sizeof(StridedArguments);
@@ -241,6 +244,13 @@ std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.shares_call()) return sizeof(LimitedArguments);
   if (spec.merged) return sizeof(ArrivalArguments);
   return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
+}
+
+}  // namespace
+
+std::size_t argument_bytes(const ForwardKernel& spec) {
+  const std::size_t bytes = argument_bytes_without_flags(spec);
+  return spec.causal_flags ? std::max(bytes, sizeof(FlaggedArguments)) : bytes;
 }
 
 OutputStore default_output_store(const targets::Target& target) {

@@ -29,7 +29,7 @@ struct Arguments {
   std::uint32_t key_rows = 0;
   std::uint32_t key_length = 0;  // the same of keys; says how many slots a row has
   // Which chunks a row sees: a window round its diagonal. Unlimited where the split kernel has no such limit. Kernels
-  // whose spec has chunked or causal_flags find in its place what the split kernel finds there.
+  // whose spec has chunked find in its place what the split kernel finds there.
   std::int32_t causal_offset = 0;
   std::uint32_t bottom_right_mask = 0;
   std::int32_t window_left = 0;
@@ -44,14 +44,15 @@ struct Arguments {
   // For those and for kernels whose spec has `scaled`: query head → kv head, as attention_forward's.
   std::uint32_t kv_head_multiplier = 0;
   std::uint32_t o_dim_stride = 0;  // read only by kernels whose spec has trans_o
-  // Read only by kernels whose spec has `scaled`, and the last. Without k where scores are powers of two.
+  // Read only by kernels whose spec has `scaled`. Without k where scores are powers of two.
   attention::CacheScales scales;
+  std::uint64_t causal_flags =
+      0;  // read only by kernels whose spec has causal_flags, and the last: as the split kernel's
 };
 
-inline constexpr std::size_t causal_flags_at = offsetof(Arguments, window_left);
+inline constexpr std::size_t causal_flags_at = offsetof(Arguments, causal_flags);
 
-static_assert(causal_flags_at % sizeof(std::uint64_t) == 0);
-static_assert(sizeof(Arguments) == 264);
+static_assert(causal_flags_at == 264);
 static_assert(offsetof(Arguments, scales) == 216);
 static_assert(offsetof(Arguments, lists) == 136);
 static_assert(offsetof(Arguments, query_starts) == 64);

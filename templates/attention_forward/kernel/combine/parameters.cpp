@@ -30,7 +30,8 @@ int threads_of(const CombineKernel& spec) {
 int dims_per_lane(const CombineKernel& spec) { return spec.head_dim > 2 * threads_of(spec) ? most_dims_of_lane : 2; }
 
 std::size_t argument_bytes(const CombineKernel& spec) {
-  if (spec.scaled) return sizeof(Arguments);
+  if (spec.causal_flags) return sizeof(Arguments);
+  if (spec.scaled) return causal_flags_at;
   return spec.listed || spec.trans_o ? offsetof(Arguments, scales) : offsetof(Arguments, lists);
 }
 
