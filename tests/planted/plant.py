@@ -27,19 +27,29 @@ CALL = re.compile(r"(?<![\w.>])((?:\w+(?:\.|->))+)(" + "|".join(OTHER) + r")\(")
 NUMBER = re.compile(r"(?<=[=+\-*/<(,] )(\d+)(?=[;,) ])|(?<=[\[(])(\d+)(?=[\]),])")
 NOT_RUN = re.compile(r"^\s*(//|#|static_assert|constexpr|case|template|using|inline constexpr|enum)|\bconstexpr\b|std::array<|static_assert|<\d+>")
 FAULTS_OF_A_FILE = 2
-# Awake or asleep, a fault that is asked for leaves a file of its number in the folder that WAVEJIT_PLANTED_REACHED names.
+# Awake or asleep, a fault that is asked for adds the time to a file of its number in the folder that WAVEJIT_PLANTED_REACHED names, ten times
+# a second at most: run.py finds the tests that were running then.
 HEAD = (
     "#include <cstdio>\n"
     "#include <cstdlib>\n"
     "#include <string>\n"
+    "#include <time.h>\n"
     "[[maybe_unused]] static bool planted(int number) {\n"
     '  static const char* const said = std::getenv("WAVEJIT_PLANTED");\n'
     "  static const int awake = said == nullptr ? 0 : std::atoi(said);\n"
     '  static const char* const folder = std::getenv("WAVEJIT_PLANTED_REACHED");\n'
-    "  static bool told[4096];\n"
-    "  if (folder != nullptr && !told[number]) {\n"
-    "    told[number] = true;\n"
-    '    if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(number)).c_str(), "w")) std::fclose(file);\n'
+    "  static double told[4096];\n"
+    "  if (folder != nullptr) {\n"
+    "    timespec now{};\n"
+    "    clock_gettime(CLOCK_REALTIME, &now);\n"
+    "    const double seconds = double(now.tv_sec) + (double(now.tv_nsec) / 1e9);\n"
+    "    if (seconds - told[number] >= 0.1) {\n"
+    "      told[number] = seconds;\n"
+    '      if (std::FILE* const file = std::fopen((std::string(folder) + "/" + std::to_string(number)).c_str(), "a")) {\n'
+    '        std::fprintf(file, "%.3f\\n", seconds);\n'
+    "        std::fclose(file);\n"
+    "      }\n"
+    "    }\n"
     "  }\n"
     "  return awake == number;\n"
     "}\n"

@@ -8,12 +8,16 @@ bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that
 asleep, which tells the faults that are in code that it makes kernels with; others it cannot see. Then all faults meet the chosen tests, and those
 that were not seen the products, without --chosen. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
 """
+import bisect
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHOSEN = HERE.parent / "chosen"
@@ -36,32 +40,45 @@ PROGRAMS = {
 }
 
 
-def run_program(folder: pathlib.Path, program: str, chosen: bool, **more: str) -> subprocess.CompletedProcess:
+def environment_of(folder: pathlib.Path, program: str, chosen: bool, **more: str) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WAVEJIT_TEST_")} | more
     environment["LD_LIBRARY_PATH"] = str((folder / "lib").resolve())  # programs name the build's own folder, which comes behind it
     if program in ("attention_backward_tests", "attention_latent_tests"):
         environment |= {"WAVEJIT_SIM_CHECK": "all", "WAVEJIT_SIM_RULES": "strict"}
     if chosen:
         environment |= {"WAVEJIT_TEST_SAMPLE": "1", "WAVEJIT_TEST_CHOSEN": str(CHOSEN / f"{program}.txt")}
-    return subprocess.run([folder / "bin" / program, "--gtest_fail_fast", "--gtest_brief=1"], env=environment, capture_output=True, text=True,
-                          timeout=SECONDS if chosen else 16 * SECONDS, check=False)
+    return environment
 
 
-def reached_by(folder: pathlib.Path, program: str, chosen: bool) -> set[str]:
-    """Numbers of the faults that the program asks for; kept beside it."""
-    reached = folder / "reached" / f"{program}.{'chosen' if chosen else 'all'}"
-    if not (reached / "done").exists():
-        reached.mkdir(parents=True, exist_ok=True)
-        if run_program(folder, program, chosen, WAVEJIT_PLANTED="0", WAVEJIT_PLANTED_REACHED=str(reached)).returncode != 0:
-            raise RuntimeError(f"{program} fails without a fault")
-        (reached / "done").touch()
-    return {path.name for path in reached.iterdir()} - {"done"}
+def reached_by(folder: pathlib.Path, program: str, chosen: bool) -> dict[str, list[str]]:
+    """The faults that the program asks for, each with the tests that ran when it did; kept beside it."""
+    kept = folder / "reached" / f"{program}.{'chosen' if chosen else 'all'}.json"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as times:
+            environment = environment_of(folder, program, chosen, WAVEJIT_PLANTED="0", WAVEJIT_PLANTED_REACHED=times)
+            begun: list[tuple[float, str]] = []
+            with subprocess.Popen([folder / "bin" / program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+                for line in running.stdout or ():
+                    if line.startswith("[ RUN "):
+                        begun.append((time.time(), line.split("] ", 1)[1].strip()))
+            if running.returncode != 0:
+                raise RuntimeError(f"{program} fails without a fault")
+            reached = {}
+            for path in pathlib.Path(times).iterdir():
+                asked = map(float, path.read_text(encoding="ascii").split())
+                # A test's line may be read a little late, so the test behind counts, too.
+                places = {bisect.bisect(begun, (at + late, "")) - 1 for at in asked for late in (0, 0.02)}
+                reached[path.name] = [begun[place][1] for place in sorted(places) if place >= 0]
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(json.dumps(reached), encoding="utf-8")
+    return json.loads(kept.read_text(encoding="utf-8"))
 
 
-def failing_test(folder: pathlib.Path, program: str, fault: str, chosen: bool) -> str:
+def failing_test(folder: pathlib.Path, program: str, fault: str, chosen: bool, *options: str) -> str:
     """The first test that fails, or nothing."""
     try:
-        ran = run_program(folder, program, chosen, WAVEJIT_PLANTED=fault)
+        ran = subprocess.run([folder / "bin" / program, "--gtest_fail_fast", "--gtest_brief=1", *options], capture_output=True, text=True, check=False,
+                             env=environment_of(folder, program, chosen, WAVEJIT_PLANTED=fault), timeout=SECONDS if chosen else 16 * SECONDS)
     except subprocess.TimeoutExpired:
         return "does not end"
     if ran.returncode == 0:
@@ -75,12 +92,14 @@ def programs_of(row: str, chosen: bool) -> list[str]:
     return programs if chosen else [each for each in programs if (CHOSEN / f"{each}.txt").exists()]
 
 
-def outcome(folder: pathlib.Path, row: str, chosen: bool, reached: dict[str, set[str]]) -> str:
+def outcome(folder: pathlib.Path, row: str, chosen: bool, reached: dict[str, dict[str, list[str]]]) -> str:
     """`17 seen attention_tests All/…`, or why not: an unreached fault is in code that none of these tests makes kernels with."""
     number = row.split()[0]
     programs = [each for each in programs_of(row, chosen) if number in reached[each]]
-    for program in programs:
-        if test := failing_test(folder, program, number, chosen):
+    # First the tests that compile what has the fault, then all, which may share its kernels.
+    filters = [[f"--gtest_filter={':'.join(reached[program][number])}"] for program in programs]
+    for program, options in [*zip(programs, filters), *((program, []) for program in programs)]:
+        if test := failing_test(folder, program, number, chosen, *options):
             return f"{number} {'seen' if chosen else 'seen_by_product'} {program} {test}"
     return f"{number} {'unseen' if chosen else 'unseen_by_product'} {'reached' if programs else 'unreached'}"
 
