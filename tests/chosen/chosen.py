@@ -17,6 +17,7 @@ from cover import Row, cover
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent.parent
+TRIPLES = HERE / "triples.txt"
 
 
 class Wrong(Exception):
@@ -96,6 +97,14 @@ def rows_of_python(folder: pathlib.Path, modules: list[str]) -> list[Row]:
     return rows
 
 
+def triples_of(name: str) -> list[str]:
+    """Rows of triples.txt that the list of this name must have."""
+    rows = [line.split(" | ") for line in TRIPLES.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    if wrong := [row for row in rows if len(row) != 4 or not (HERE / f"{row[0]}.txt").exists() or not re.fullmatch(r"[0-9a-f]{8}", row[2])]:
+        raise Wrong(f"{TRIPLES.name}: {' | '.join(wrong[0])}: a row is <list> | <row> | <commit> | <what was wrong>")
+    return [row[1] for row in rows if row[0] == name]
+
+
 class Chosen:
     def __init__(self, path: pathlib.Path):
         self.path = path
@@ -143,8 +152,9 @@ class Chosen:
     def drawn(self, build: pathlib.Path) -> list[str]:
         rows = self.candidates(build)
         texts = {row.text for row in rows}
-        kept = {text for pattern in self.of("keep") for text in texts if fnmatch.fnmatchcase(text, pattern)}
-        if missing := [pattern for pattern in self.of("keep") if not any(fnmatch.fnmatchcase(text, pattern) for text in texts)]:
+        patterns = self.of("keep") + triples_of(self.path.stem)
+        kept = {text for pattern in patterns for text in texts if fnmatch.fnmatchcase(text, pattern)}
+        if missing := [pattern for pattern in patterns if not any(fnmatch.fnmatchcase(text, pattern) for text in texts)]:
             raise Wrong(f"keep {missing[0]}: nothing there has that name")
         return [rows[place].text for place in cover(rows, kept)]
 
@@ -152,7 +162,7 @@ class Chosen:
 def main() -> int:
     what, build, *names = sys.argv[1:]
     wrong = 0
-    for path in [pathlib.Path(name) for name in names] or sorted(HERE.glob("*.txt")):
+    for path in [pathlib.Path(name) for name in names] or sorted(set(HERE.glob("*.txt")) - {TRIPLES}):
         chosen = Chosen(path)
         drawn = chosen.drawn(pathlib.Path(build))
         if what == "write":

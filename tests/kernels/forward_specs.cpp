@@ -336,12 +336,9 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
 
 }  // namespace
 
-// Keys that lists name, by number through a table, which looks up most, and by slots of rows.
-static  // Waves that share a chunk: whole and split; keys dense, in pages, and looked up one by one; all that scores
-        // pass
-    // through.
-    void add_kernels_of_shared_chunks(std::vector<families::KernelSpec>& specs, const targets::Target& target,
-                                      DataType dtype, const attention::HeadDims& dims) {
+// Waves that share a chunk: whole and split; keys dense, in pages, and looked up one by one; all that scores pass through.
+static void add_kernels_of_shared_chunks(std::vector<families::KernelSpec>& specs, const targets::Target& target,
+                                         DataType dtype, const attention::HeadDims& dims) {
   struct Words {
     bool modified, paged, single_keys, first_keys;
   };
@@ -365,8 +362,20 @@ static  // Waves that share a chunk: whole and split; keys dense, in pages, and 
                                 .target = std::string(target.id)}};
       if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
     }
+  if (dims != attention::HeadDims{64, 64}) return;
+  // Sliding layers of gpt-oss: a window in pages needs the most scalar registers where parts are merged in one launch.
+  const ForwardKernel sliding{
+      {.dtype = dtype, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = Mask::window, .paged = true},
+      {.split_keys = attention_forward::chunk_keys,
+       .merged = true,
+       .packed_heads = true,
+       .chunk_waves = attention_forward::shared_waves(dims),
+       .tile_queries = attention_forward::shared_tile_queries,
+       .target = std::string(target.id)}};
+  if (attention_forward::resources_of(sliding)) specs.emplace_back(sliding);
 }
 
+// Keys that lists name, by number through a table, which looks up most, and by slots of rows.
 void add_kernels_of_key_lists(std::vector<families::KernelSpec>& specs, const targets::Target& target, DataType dtype,
                               const attention_forward::HeadDims& dims) {
   for (const int tile : attention_forward::tile_queries(target, Pipeline::generic))
