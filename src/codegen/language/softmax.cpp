@@ -43,18 +43,6 @@ std::vector<std::vector<Addition>> sum_tree(int registers) {
   return levels;
 }
 
-void SoftmaxState::append_to(Values& values) const {
-  values.push_back(maximum);
-  values.insert(values.end(), sums.begin(), sums.end());
-  if (scale != nullptr) values.push_back(scale);
-}
-
-void SoftmaxState::take_from(Values::const_iterator& next) {
-  maximum = *next++;
-  for (Value*& sum : sums) sum = *next++;
-  if (scale != nullptr) scale = *next++;
-}
-
 Softmax::Softmax(Kernel& kernel, Value* scale_log2e, Value* rescale_threshold, WeightType weights)
     : kernel_(kernel), scale_(scale_log2e), rescale_threshold_(rescale_threshold), weights_(weights) {
   if (weights == WeightType::bytes) least_ = opaque_constant(kernel, kernel.constant(minus_infinity));

@@ -52,9 +52,11 @@ struct SoftmaxState {
   // distance). So a maximum that grows is no multiplication of O.
   Value* scale = nullptr;
 
-  // All of it as a loop carries it, and back.
-  void append_to(Values& values) const;
-  void take_from(Values::const_iterator& next);
+  void each(this auto& state, auto visit) {
+    visit(state.maximum);
+    visit(state.sums);
+    visit(state.scale);
+  }
 };
 
 // One addition of a tile's sum: term `into` becomes itself plus term `other`.

@@ -31,6 +31,11 @@ class TilePages {
     language::Value* entry = nullptr;    // of the block table
     language::Value* granule = nullptr;  // of the page, where these keys begin
     language::Value* live = nullptr;     // keys
+    void each(this auto& place, auto visit) {
+      visit(place.entry);
+      visit(place.granule);
+      visit(place.live);
+    }
   };
   using Way = schedule::LookUp::Way;
   // `tile`: one that is walked.

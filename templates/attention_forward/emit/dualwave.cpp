@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
@@ -160,9 +162,9 @@ class Walker {
     llvm::IRBuilder<>& ir = kernel_.ir();
     const auto tiles_follow = [&](Value* tile, int count) { return walk_.exists(walk_.ahead(tile, count)); };
     // [0]: the tile that the walk is at, an even number of tiles after the first.
-    Values values = to_values(first);
+    Values values = language::carried(first);
     values.insert(values.begin(), walk_.first());
-    const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
+    const auto state_at = [&](const Values& at) { return language::state_of(first, std::span(at).subspan(1)); };
 
     const auto pairs_of_tiles = [&](bool with_query, const auto& more) {
       values = language::if_uniform(kernel_, more(values), Likelihood::even, values, [&](const Values& in) {
@@ -171,13 +173,13 @@ class Walker {
             [&](int, const Values& at) {
               // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
               Value* tile = kernel_.uniform(at[0]);
-              State state = state_of(at);
+              State state = state_at(at);
               fetches_query_ = with_query;
               walk(schedule_.steady, state, tile, 0);
               to_next_tile(state);
               walk(schedule_.steady, state, walk_.ahead(tile, 1), 1);
               to_next_tile(state);
-              Values next = to_values(state);
+              Values next = language::carried(state);
               next.insert(next.begin(), walk_.ahead(tile, 2));
               return next;
             },
@@ -194,14 +196,14 @@ class Walker {
     if (second_ != nullptr) second_->fetch_rest(tile);
     Value* one_more = tiles_follow(tile, 1);
     values = language::if_uniform(kernel_, one_more, Likelihood::even, values, [&](const Values& at) {
-      State state = state_of(at);
+      State state = state_at(at);
       walk(schedule_.steady, state, tile, 0);
       to_next_tile(state);
-      Values next = to_values(state);
+      Values next = language::carried(state);
       next.insert(next.begin(), at[0]);
       return next;
     });
-    State end = state_of(values);
+    State end = state_at(values);
     last_buffer_ = ir.CreateZExt(one_more, kernel_.i32());
     walk(schedule_.drain, end, walk_.last(), 0);
     end.images.clear();  // the next tile of a pair starts in the first buffers

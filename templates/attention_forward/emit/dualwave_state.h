@@ -21,6 +21,10 @@ struct State {
   struct InFlight {
     language::Values loaded;
     language::Values units;
+    void each(this auto& stream, auto visit) {
+      visit(stream.loaded);
+      visit(stream.units);
+    }
   };
   InFlight keys_in_flight = {};
   InFlight values_in_flight = {};
@@ -29,11 +33,20 @@ struct State {
   language::Values images = {};
   // Where a lane's reads of K(t + 1) and V(t) start.
   language::Values read_starts = {};
+  void each(this auto& state, auto visit) {
+    visit(state.softmax);
+    visit(state.outputs);
+    visit(state.merged);
+    visit(state.weights.values);
+    visit(state.places);
+    visit(state.entries);
+    visit(state.keys_in_flight);
+    visit(state.values_in_flight);
+    visit(state.value_scales);
+    visit(state.images);
+    visit(state.read_starts);
+  }
 };
-
-language::Values to_values(const State& state);
-// `like`: a state with as many values.
-State from_values(State like, const language::Values& values);
 
 // Places of tiles that every fetch is past are dropped, and what stood at tile t.
 void to_next_tile(State& state);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
@@ -97,34 +98,20 @@ class GenericPipeline {
     Values merged;                     // the chunks before, as far as registers hold them
     Values scales;                     // of the tile's keys and values, where each has its own
     Values in_flight;                  // the next tile, as far as it waits in registers
+    void each(this auto& state, auto visit) {
+      visit(state.place);
+      visit(state.softmax);
+      visit(state.outputs);
+      visit(state.merged);
+      visit(state.entries);
+      visit(state.scales);
+      visit(state.in_flight);
+    }
   };
 
   int output_blocks() const { return blocks_of_dims(spec_.head_dim_v, wave_.rows); }
   int score_blocks() const { return spec_.tile_keys / wave_.rows; }
   int dim_blocks() const { return blocks_of_dims(spec_.head_dim_qk, wave_.fragment_k()); }
-
-  // The state as a flat list, as the loop carries it, and back.
-  static Values to_values(const State& state) {
-    Values values = {state.place};
-    state.softmax.append_to(values);
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    values.insert(values.end(), state.merged.begin(), state.merged.end());
-    values.insert(values.end(), state.entries.begin(), state.entries.end());
-    values.insert(values.end(), state.scales.begin(), state.scales.end());
-    values.insert(values.end(), state.in_flight.begin(), state.in_flight.end());
-    return values;
-  }
-  static State from_values(State like, const Values& values) {
-    auto next = values.begin();
-    like.place = *next++;
-    like.softmax.take_from(next);
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Value*& value : like.merged) value = *next++;
-    for (Value*& entry : like.entries) entry = *next++;
-    for (Value*& scale : like.scales) scale = *next++;
-    like.in_flight.assign(next, values.end());
-    return like;
-  }
 
   State walk_tiles() {
     State start{.place = walk_.first(),
@@ -157,9 +144,9 @@ class GenericPipeline {
     if (padded_) start.in_flight = padded_->begin(first, walk_, start.in_flight);
 
     const Values end = language::loop_in_phases(
-        kernel_, plan_.buffers, to_values(start),
+        kernel_, plan_.buffers, language::carried(start),
         [&](int buffer, const Values& values) {
-          State state = from_values(start, values);
+          State state = language::state_of(start, values);
           // Opaque to loop strength reduction, which would carry the tile's byte offsets round the loop in vector
           // registers, where a buffer instruction cannot take them from.
           Value* place = kernel_.uniform(state.place);
@@ -167,15 +154,15 @@ class GenericPipeline {
           if (reads_ahead()) state.entries.push_back(walk_.read(walk_.ahead(place, entries_carried)));
           const Stops stops = stops_at(state, place);
           if (reads_ahead()) state.entries.erase(state.entries.begin());
-          if (padded_) return to_values(attend_padded(state, stops));
+          if (padded_) return language::carried(attend_padded(state, stops));
           Values scales;
           if (token_scales_) scales = token_scales_->advance(walk_.tile_at(stops[1]), state.scales);
           state.in_flight = tiles_->advance(buffer, stops, walk_, state.in_flight);
-          return to_values(attend(state, buffer, stops, scales));
+          return language::carried(attend(state, buffer, stops, scales));
         },
-        [&](const Values& values) { return has_tile(from_values(start, values)); });
+        [&](const Values& values) { return has_tile(language::state_of(start, values)); });
     if (padded_) padded_->wait();
-    return from_values(start, end);
+    return language::state_of(start, end);
   }
 
   Value* has_tile(const State& state) { return walk_.exists(state.place); }
@@ -194,11 +181,11 @@ class GenericPipeline {
     merged_.end_chunk(stops.front(), state.softmax, state.outputs, state.merged);
     Value* seen = walk_.sees(stops.front());
     if (seen == nullptr) return attend_seen(std::move(state), buffer, stops, scales);
-    const Values after =
-        language::if_uniform(kernel_, seen, language::Likelihood::even, to_values(state), [&](const Values& before) {
-          return to_values(attend_seen(from_values(state, before), buffer, stops, scales));
+    const Values after = language::if_uniform(
+        kernel_, seen, language::Likelihood::even, language::carried(state), [&](const Values& before) {
+          return language::carried(attend_seen(language::state_of(state, before), buffer, stops, scales));
         });
-    return from_values(state, after);
+    return language::state_of(state, after);
   }
 
   State attend_seen(State state, int buffer, const Stops& stops, const Values& scales) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/lane_place.h"
 #include "codegen/language/synchronize.h"
@@ -101,42 +103,24 @@ class Walker {
     Values values_in_flight;               // V(t), this thread's part
     Values entries;                        // of a walk that stands in memory: of tiles t, t + 1, …
     Values value_scales;                   // of tile t, where tokens have them
+    void each(this auto& state, auto visit) {
+      visit(state.softmax);
+      visit(state.outputs);
+      visit(state.merged);
+      visit(state.weights.values);
+      visit(state.places);
+      visit(state.entries);
+      visit(state.value_scales);
+      visit(state.values_in_flight);
+    }
   };
-
-  static Values to_values(const State& state) {
-    Values values = {state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    values.insert(values.end(), state.merged.begin(), state.merged.end());
-    values.insert(values.end(), state.weights.values.begin(), state.weights.values.end());
-    for (const TilePages::Place& place : state.places)
-      if (place.entry != nullptr) values.insert(values.end(), {place.entry, place.granule, place.live});
-    values.insert(values.end(), state.entries.begin(), state.entries.end());
-    values.insert(values.end(), state.value_scales.begin(), state.value_scales.end());
-    values.insert(values.end(), state.values_in_flight.begin(), state.values_in_flight.end());
-    return values;
-  }
-  static State from_values(State like, const Values& values) {
-    auto next = values.begin();
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Value*& value : like.merged) value = *next++;
-    for (Value*& weight : like.weights.values) weight = *next++;
-    for (TilePages::Place& place : like.places)
-      if (place.entry != nullptr) place = {.entry = *next++, .granule = *next++, .live = *next++};
-    for (Value*& entry : like.entries) entry = *next++;
-    for (Value*& scale : like.value_scales) scale = *next++;
-    like.values_in_flight.assign(next, values.end());
-    return like;
-  }
 
   // All tiles but the last, after the prologue.
   State walk_tiles(const State& first) {
     const auto one_follows = [&](const Values& at) { return walk_.exists(walk_.ahead(at[0], 1)); };
-    const auto state_of = [&](const Values& from) { return from_values(first, {from.begin() + 1, from.end()}); };
+    const auto state_at = [&](const Values& at) { return language::state_of(first, std::span(at).subspan(1)); };
     // [0]: the tile that the walk is at.
-    Values values = to_values(first);
+    Values values = language::carried(first);
     values.insert(values.begin(), walk_.first());
     values = language::if_uniform(kernel_, one_follows(values), Likelihood::even, values, [&](const Values& in) {
       return language::loop_in_phases(
@@ -144,16 +128,16 @@ class Walker {
           [&](int, const Values& at) {
             // Opaque to loop strength reduction, which would carry byte offsets round the loop in vector registers.
             Value* place = kernel_.uniform(at[0]);
-            State state = state_of(at);
+            State state = state_at(at);
             walk(schedule_.steady, state, place);
             to_next_tile(state);
-            Values next = to_values(state);
+            Values next = language::carried(state);
             next.insert(next.begin(), walk_.ahead(place, 1));
             return next;
           },
           one_follows);
     });
-    return state_of(values);
+    return state_at(values);
   }
 
   // Places of tiles that every fetch is past are dropped, and what stood at tile t.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <span>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
@@ -66,6 +67,26 @@ class MergeOfRows {
     Value* row_offset;
     Value* first;  // chunks that some row sees, uniform
     Value* last;
+    void each(this auto& rows, auto visit) {
+      visit(rows.position);
+      visit(rows.exists);
+      visit(rows.piece);
+      visit(rows.first_of_lane);
+      visit(rows.last_of_lane);
+      visit(rows.row_offset);
+      visit(rows.first);
+      visit(rows.last);
+      visit(rows.head);
+    }
+  };
+  // One of a wave's merges: the number of the first row in the tile, and what follows from it.
+  struct Step {
+    Value* number;
+    Rows rows;
+    void each(this auto& step, auto visit) {
+      visit(step.number);
+      visit(step.rows);
+    }
   };
 
   // Rows from `first` to `end`, both counted in the tile; `end` is after the last row that the wave may have. Uniform.
@@ -95,24 +116,6 @@ class MergeOfRows {
                  .last = of_rows.last};
     rows.row_offset = offset_in_tile(kernel_, spec_, lane_of(rows));
     return rows;
-  }
-
-  static Values to_values(const Rows& rows) {
-    Values values = {rows.position,     rows.exists,     rows.piece, rows.first_of_lane,
-                     rows.last_of_lane, rows.row_offset, rows.first, rows.last};
-    if (rows.head != nullptr) values.push_back(rows.head);
-    return values;
-  }
-  static Rows from_values(std::span<Value* const> values) {
-    return {.position = values[0],
-            .head = values.size() > 8 ? values[8] : nullptr,
-            .exists = values[1],
-            .piece = values[2],
-            .first_of_lane = values[3],
-            .last_of_lane = values[4],
-            .row_offset = values[5],
-            .first = values[6],
-            .last = values[7]};
   }
 
   void merge(const Rows& rows) {
@@ -321,31 +324,29 @@ void merge_if_last(Kernel& kernel, const ForwardKernel& spec, const Workgroup& o
   MergeOfRows merge(kernel, spec, workgroup, softmax);
   merge.make_ready();
   Value* first = shares ? ir.CreateMul(wave, kernel.constant(merge.rows_at_once())) : own;
-  const Values rows = MergeOfRows::to_values(merge.rows_from(first, end));
+  const MergeOfRows::Step start = {.number = first, .rows = merge.rows_from(first, end)};
   // Here, and not behind the count.
-  language::pin(kernel, rows);
+  language::pin(kernel, language::carried(start.rows));
   Value* is_last =
       attention::arrives_last(kernel, kernel.argument_i64(arrival_counters_at),
                               ir.CreateAdd(first_counter(kernel, spec, workgroup), wave), other_runs(kernel, of_walk));
   language::if_uniform(kernel, is_last, Likelihood::rarely, [&] {
     Value* step = kernel.constant(merge.rows_at_once() * (shares ? spec.chunk_waves : 1));
-    Values start = {first};
-    start.insert(start.end(), rows.begin(), rows.end());
-    const auto exists = [&](const Values& at) { return ir.CreateICmpSLT(at[0], end); };
+    const auto exists = [&](const MergeOfRows::Step& at) { return ir.CreateICmpSLT(at.number, end); };
     language::if_uniform(kernel, exists(start), Likelihood::even, [&] {
       language::loop_in_phases(
-          kernel, 1, start,
-          [&](int, const Values& at) {
-            merge.merge(MergeOfRows::from_values(std::span(at).subspan(1)));
-            Values next = at;
-            next[0] = kernel.uniform(ir.CreateAdd(at[0], step));
-            return language::if_uniform(kernel, exists(next), Likelihood::even, next, [&](const Values& more) {
-              Values behind = {more[0]};
-              for (Value* value : MergeOfRows::to_values(merge.rows_from(more[0], end))) behind.push_back(value);
-              return behind;
-            });
+          kernel, 1, language::carried(start),
+          [&](int, const Values& values) {
+            MergeOfRows::Step at = language::state_of(start, values);
+            merge.merge(at.rows);
+            at.number = kernel.uniform(ir.CreateAdd(at.number, step));
+            return language::if_uniform(
+                kernel, exists(at), Likelihood::even, language::carried(at), [&](const Values& before) {
+                  Value* number = language::state_of(at, before).number;
+                  return language::carried(MergeOfRows::Step{.number = number, .rows = merge.rows_from(number, end)});
+                });
           },
-          exists);
+          [&](const Values& values) { return exists(language::state_of(start, values)); });
     });
   });
 }

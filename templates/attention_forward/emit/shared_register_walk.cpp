@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
@@ -110,6 +111,16 @@ class SharedRegisterWalk {
     Values marks;                      // of the own tile and of the next one, of a walk that has marks
     Values keys;                       // of the own tile, in registers
     std::vector<Values> values;        // of each tile
+    void each(this auto& state, auto visit) {
+      visit(state.step);
+      visit(state.softmax);
+      visit(state.outputs);
+      visit(state.merged);
+      visit(state.entries);
+      visit(state.marks);
+      visit(state.keys);
+      visit(state.values);
+    }
   };
 
   int waves() const { return spec_.chunk_waves; }
@@ -117,29 +128,6 @@ class SharedRegisterWalk {
   int score_blocks() const { return spec_.tile_keys / wave_.rows; }
   int operands() const { return spec_.tile_keys / wave_.fragment_k(); }
   Value* has_dims() const { return workgroup_.share.has_dims; }
-
-  // The state as a flat list, as the loop carries it, and back.
-  static Values to_values(const State& state) {
-    Values values = {state.step, state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    for (const Values* part : {&state.merged, &state.entries, &state.marks, &state.keys})
-      values.insert(values.end(), part->begin(), part->end());
-    for (const Values& tile : state.values) values.insert(values.end(), tile.begin(), tile.end());
-    return values;
-  }
-  static State from_values(State like, const Values& values) {
-    auto next = values.begin();
-    like.step = *next++;
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Values* part : {&like.merged, &like.entries, &like.marks, &like.keys})
-      for (Value*& value : *part) value = *next++;
-    for (Values& tile : like.values)
-      for (Value*& value : tile) value = *next++;
-    return like;
-  }
 
   Value* own_tile(Value* step) const { return kernel_.ir().CreateAdd(step, kernel_.wave()); }
   Value* tile_of(Value* step, int tile) const { return kernel_.ir().CreateAdd(step, kernel_.constant(tile)); }
@@ -256,10 +244,10 @@ class SharedRegisterWalk {
     language::loads_first(kernel_, entries);
     query_ = query_operands(kernel_, workgroup_, matrix_, query, query_numbers(spec_));
     const Values end = language::loop_in_phases(
-        kernel_, 1, to_values(state),
-        [&](int, const Values& values) { return to_values(walk(from_values(state, values))); },
-        [&](const Values& values) { return walk_.exists(from_values(state, values).step); });
-    return from_values(state, end);
+        kernel_, 1, language::carried(state),
+        [&](int, const Values& values) { return language::carried(walk(language::state_of(state, values))); },
+        [&](const Values& values) { return walk_.exists(language::state_of(state, values).step); });
+    return language::state_of(state, end);
   }
 
   State walk(State state) {

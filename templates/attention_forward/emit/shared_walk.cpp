@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
@@ -115,6 +116,14 @@ class SharedWalk {
     Values merged;                     // the chunks before
     Values entries;                    // of the wave's next tile, of keys that are looked up
     Values marks;                      // of the wave's tile and of its next one, of a walk that has marks
+    void each(this auto& state, auto visit) {
+      visit(state.step);
+      visit(state.softmax);
+      visit(state.outputs);
+      visit(state.merged);
+      visit(state.entries);
+      visit(state.marks);
+    }
   };
 
   static LineStream::Place image_of(int region, int line_bytes, int offset) {
@@ -133,28 +142,6 @@ class SharedWalk {
   int waves() const { return spec_.chunk_waves; }
   int output_blocks() const { return output_blocks_of_wave(spec_, wave_.rows); }
   Value* has_dims() const { return workgroup_.share.has_dims; }
-
-  // The state as a flat list, as the loop carries it, and back.
-  static Values to_values(const State& state) {
-    Values values = {state.step, state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    values.insert(values.end(), state.merged.begin(), state.merged.end());
-    values.insert(values.end(), state.entries.begin(), state.entries.end());
-    values.insert(values.end(), state.marks.begin(), state.marks.end());
-    return values;
-  }
-  static State from_values(State like, const Values& values) {
-    auto next = values.begin();
-    like.step = *next++;
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    for (Value*& value : like.merged) value = *next++;
-    for (Value*& entry : like.entries) entry = *next++;
-    for (Value*& mark : like.marks) mark = *next++;
-    return like;
-  }
 
   Value* own_tile(Value* step) const { return kernel_.ir().CreateAdd(step, kernel_.wave()); }
   Value* next_step(Value* step) const { return walk_.ahead(step, waves()); }
@@ -182,10 +169,10 @@ class SharedWalk {
     ask_for_walk(kernel_, spec_, workgroup_);
     language::loads_first(kernel_);
     const Values end = language::loop_in_phases(
-        kernel_, 1, to_values(state),
-        [&](int, const Values& values) { return to_values(walk(from_values(state, values))); },
-        [&](const Values& values) { return walk_.exists(from_values(state, values).step); });
-    return from_values(state, end);
+        kernel_, 1, language::carried(state),
+        [&](int, const Values& values) { return language::carried(walk(language::state_of(state, values))); },
+        [&](const Values& values) { return walk_.exists(language::state_of(state, values).step); });
+    return language::state_of(state, end);
   }
 
   // K is in flight, so instructions that are issued here cost no time.

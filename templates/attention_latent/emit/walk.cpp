@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/language/carried.h"
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/lane_place.h"
@@ -92,28 +93,16 @@ class Walk {
     SoftmaxState softmax;
     std::vector<Accumulator> outputs;  // Oᵀ of the chunk, a block of the wave's dims each
     Values carried;                    // of the ring
+    void each(this auto& state, auto visit) {
+      visit(state.place);
+      visit(state.softmax);
+      visit(state.outputs);
+      visit(state.carried);
+    }
   };
 
   int output_blocks() const { return dims_of_wave(spec_) / wave_.rows; }
   int dim_blocks() const { return spec_.dims_k() / wave_.fragment_k(); }
-
-  // The state as a flat list, as the loop carries it, and back.
-  Values to_values(const State& state) const {
-    Values values = {state.place, state.softmax.maximum};
-    values.insert(values.end(), state.softmax.sums.begin(), state.softmax.sums.end());
-    for (const Accumulator& output : state.outputs) values.push_back(output.value);
-    values.insert(values.end(), state.carried.begin(), state.carried.end());
-    return values;
-  }
-  State from_values(State like, const Values& values) const {
-    auto next = values.begin();
-    like.place = *next++;
-    like.softmax.maximum = *next++;
-    for (Value*& sum : like.softmax.sums) sum = *next++;
-    for (Accumulator& output : like.outputs) output.value = *next++;
-    like.carried.assign(next, values.end());
-    return like;
-  }
 
   // Moves the query, as operands, into registers of accumulation.
   void take_query(const Values& loaded) {
@@ -147,9 +136,9 @@ class Walk {
     language::loads_first(kernel_, ring_->first_loads());
 
     const Values end = language::loop_in_phases(
-        kernel_, ring_->buffers(), to_values(start),
+        kernel_, ring_->buffers(), language::carried(start),
         [&](int buffer, const Values& values) {
-          State state = from_values(start, values);
+          State state = language::state_of(start, values);
           // Opaque to what would carry the tile's byte offsets round the loop in vector registers.
           Value* place = kernel_.uniform(state.place);
           state.carried = ring_->whole(buffer, place, walk_, state.carried);
@@ -162,10 +151,10 @@ class Walk {
                 [&](const Values& carried) { return ring_->release(buffer, place, walk_, carried); });
           else
             state.carried = ring_->release(buffer, place, walk_, state.carried);
-          return to_values(state);
+          return language::carried(state);
         },
-        [&](const Values& values) { return walk_.exists(from_values(start, values).place); });
-    return from_values(start, end);
+        [&](const Values& values) { return walk_.exists(language::state_of(start, values).place); });
+    return language::state_of(start, end);
   }
 
   State attend(State state, int buffer, Value* place) {
@@ -199,10 +188,10 @@ class Walk {
 
   // If the tile at `place` begins a chunk that is not the walk's first, writes the part of the chunk before it.
   void end_chunk(State& state, Value* place) {
-    const Values values = to_values(state);
+    const Values values = language::carried(state);
     const Values after = language::if_uniform(
         kernel_, walk_.begins_chunk(place), language::Likelihood::rarely, values, [&](const Values& before) {
-          State at = from_values(state, before);
+          State at = language::state_of(state, before);
           settle(at.outputs);
           const PartStatistics part = {.maximum = at.softmax.maximum, .sum = softmax_.row_sum(at.softmax)};
           if (spec_.parts) {
@@ -213,9 +202,9 @@ class Walk {
           }
           at.softmax = softmax_.initial();
           at.outputs = no_outputs();
-          return to_values(at);
+          return language::carried(at);
         });
-    state = from_values(state, after);
+    state = language::state_of(state, after);
   }
 
   static constexpr int statistics_bytes = 16;  // m, l, and two unused dwords
