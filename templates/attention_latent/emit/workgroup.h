@@ -16,17 +16,17 @@ struct Workgroup : attention::QueryTile {
   attention::Slice k;
   attention::Slice k_rope;
   attention::Slice o;
-  language::Value* rescale_threshold;
+  language::Value* rescale_threshold = nullptr;
   // Tiles of keys from the first to the last one that some row of the workgroup sees, of its run: at least one.
-  language::Value* first_tile;
-  language::Value* tiles;
+  language::Value* first_tile = nullptr;
+  language::Value* tiles = nullptr;
   // Rows of the sequence: how many, the workgroup's and the wave's first, and the lane's own.
-  language::Value* rows;
-  language::Value* first_of_tile;
-  language::Value* first_of_wave;
-  language::Value* row_of_lane;
+  language::Value* rows = nullptr;
+  language::Value* first_of_tile = nullptr;
+  language::Value* first_of_wave = nullptr;
+  language::Value* row_of_lane = nullptr;
   // Uniform: which of the waves that share 32 rows this is.
-  language::Value* share;
+  language::Value* share = nullptr;
   // For listed keys, else null: where the query's list begins (i64), and how many keys it may name, uniform.
   language::Value* list = nullptr;
   language::Value* named_keys = nullptr;
