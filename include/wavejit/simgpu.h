@@ -106,21 +106,21 @@ struct wavejit_simgpu_settings {
   uint64_t workgroup_first; /* only workgroups first, first + step, … of each launch run (linear index, x fastest); */
   uint64_t workgroup_step;  /*   0 and 1: all */
   uint64_t workgroup_count; /* at most this many; 0 = no limit */
-  uint32_t checks;          /* enum wavejit_simgpu_check, or-ed. A caller whose struct ends before this field leaves */
-  int32_t arrival;          /*   it and `arrival` (enum wavejit_simgpu_arrival) as they are */
+  uint32_t checks;          /* enum wavejit_simgpu_check, or-ed */
+  int32_t arrival;          /* enum wavejit_simgpu_arrival */
   /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of
-   * any size takes moments and leaves most of its output unwritten. A shorter struct leaves the setting as it is. */
+   * any size takes moments and leaves most of its output unwritten. */
   uint32_t sampled_only;
   uint32_t reserved;        /* 0 */
-  int32_t engine;           /* enum wavejit_simgpu_engine; left as it is likewise, with what follows */
+  int32_t engine;           /* enum wavejit_simgpu_engine */
   uint32_t translate_after; /* a block is translated when it has been entered more often than this */
   uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at */
-  uint32_t reserved_2;      /*   the host's clock for each of them. Left as it is likewise. reserved_2: 0 */
-  int32_t matrix;           /* enum wavejit_simgpu_matrix; left as it is likewise, with what follows */
+  uint32_t reserved_2;      /*   the host's clock for each of them. reserved_2: 0 */
+  int32_t matrix;           /* enum wavejit_simgpu_matrix */
   int32_t transcendentals;  /* enum wavejit_simgpu_transcendentals */
   uint64_t matrix_seed;     /* of seeded sums */
   uint64_t transcendentals_seed;
-  int32_t rules;       /* enum wavejit_simgpu_rules; left as it is likewise */
+  int32_t rules;       /* enum wavejit_simgpu_rules */
   uint32_t reserved_3; /* 0 */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);

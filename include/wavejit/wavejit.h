@@ -24,8 +24,8 @@
  * Conventions
  *   Statuses   Every function that can fail returns wavejit_status; numbers are stable for ever. The sentence that names
  *              the field, the value and what would be accepted is wavejit_last_detail(), per thread.
- *   Sizes      Structs begin with their size as the caller compiled it, so that they can grow: set `.size = sizeof x` and
- *              zero the rest. A field that is zero means "the default".
+ *   Sizes      Structs begin with their size as the caller compiled it: set `.size = sizeof x` and zero the rest. A field
+ *              that is zero means "the default".
  *   Threads    An engine may be used from any thread at once. Destroying it while calls are under way is the caller's bug.
  *   Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's device; NULL is the default stream of the
  *              engine's device, whatever device is current. Calls launch asynchronously; device memory must stay valid
@@ -450,7 +450,6 @@ struct wavejit_attention_forward_arguments {
   int32_t mask;                       /* enum wavejit_mask, bits */
   struct wavejit_call_report* report; /* null: not wanted */
 
-  /* Added later; all zero: none of it. A caller compiled before passes the smaller size. */
   int32_t window_left;         /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
   int32_t window_right;        /* the same; with WAVEJIT_MASK_CAUSAL too no key beyond the diagonal is seen */
   int64_t causal_prefix;       /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
@@ -470,25 +469,24 @@ struct wavejit_attention_forward_arguments {
   uint32_t flags;         /* enum wavejit_call_flags */
   uint32_t reserved;
 
-  /* Added later still: keys in pages. Device memory, int32. */
+  /* Keys in pages. Device memory, int32. */
   const int32_t* block_table;  /* [B, table_columns], or all sequences' pages one after the other; null: dense keys */
   const int32_t* table_starts; /* [B + 1]: sequence b's pages are block_table[table_starts[b] … [b + 1] − 1]; null:
                                   row b of the table */
   int64_t table_columns;       /* entries of a row, or of the whole list */
   int64_t table_row_stride;    /* elements from row to row; 0: table_columns; 0 with table_starts */
 
-  /* Added after that: left padding. Not beside key_starts. */
+  /* Left padding. Not beside key_starts. */
   const int32_t* first_keys; /* device memory, [B]: where key 0 of a sequence stands; null: at the first row or slot */
 
-  /* Added after that: the order inside a page. */
   int32_t page_layout; /* enum wavejit_page_layout; 0 without block_table */
   int32_t reserved_pages;
   /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
    * sequences · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
   int64_t max_total_keys;
 
-  /* Added after that: lists of key blocks (docs/sparse.md). Device memory, int32. Rows of a block of list_rows rows see
-   * the blocks of list_keys keys that their list names, and of these what the mask shows. Both lists null: all keys. */
+  /* Lists of key blocks (docs/sparse.md). Device memory, int32. Rows of a block of list_rows rows see the blocks of
+   * list_keys keys that their list names, and of these what the mask shows. Both lists null: all keys. */
   const int32_t* list_counts;  /* [list_batches][list_heads][list_row_blocks]: how many entries of a list count */
   const int32_t* list_indices; /* [list_batches][list_heads][list_row_blocks][list_capacity]: numbers of blocks of keys,
                                   ascending; with list_starts all lists one after the other */
@@ -507,7 +505,7 @@ struct wavejit_attention_forward_arguments {
   int32_t lists_alike;  /* a hint, which shows in no bit: 1 where neighbouring lists share most of their blocks */
   int32_t reserved_lists;
 
-  /* Added after that: a list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
+  /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
    * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
    * (−1, too) counts for nothing, wherever it stands. Not beside block lists, a window, first_keys, vectorised pages,
    * bias and alibi. key_indices null: no lists, and the rest is 0. */
@@ -520,7 +518,7 @@ struct wavejit_attention_forward_arguments {
                         block_table, lengths, starts and mask. A page size of 0: there are no slots */
   int64_t key_list_heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
 
-  /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
+  /* A second list of each query over a second cache (a window beside compressed keys), whose keys
    * count beside those of the first. Beside key_slots = 1. data null: none, and the rest is 0. */
   struct wavejit_tensor second_k; /* [pages, page size, Hkv, D]: k's type, page size, heads and head dim */
   struct wavejit_tensor second_v; /* v's, with as many pages */
@@ -529,31 +527,29 @@ struct wavejit_attention_forward_arguments {
   int64_t second_top_k;
   int64_t second_indices_row_stride; /* as key_indices_row_stride */
 
-  /* Added after that: scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 or its like, WAVEJIT_INT8;
+  /* Scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 or its like, WAVEJIT_INT8;
    * docs/low-precision.md): fp32 in device memory, [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a
    * value v_scale times what its bytes say. data null: 1. */
   struct wavejit_tensor k_scale;
   struct wavejit_tensor v_scale;
-  /* Added after that: fp32 in device memory, of q.
+  /* Scales of q: fp32 in device memory.
    * Beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is of bf16, fp16 or fp32: sizes as
    * those of k_scale. Weights are rounded to 8 bits then.
    * Beside q and k of WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides,
    * and k_scale [Bk or 1, 1, Hkv or 1, 1], or of tokens. A score is scale · q_scale · k_scale times the sum of
    * products, which is exact. */
   struct wavejit_tensor q_scale;
-  /* Added after that: 1: each token of each kv head has scales of its own (docs/low-precision.md), beside caches of 8
+  /* 1: each token of each kv head has scales of its own (docs/low-precision.md), beside caches of 8
    * bits and beside q and k of WAVEJIT_INT8. k_scale and v_scale, both given, then are as k and v lie, [Bk or 1, Sk,
    * Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1]; any strides, so that they may stand behind the data
    * of each page. Beside q of WAVEJIT_INT8 there is no v_scale. 0: as above. */
   int32_t token_scales;
-  /* Added after that, beside q and k of WAVEJIT_INT8. */
-  int32_t score_rounding; /* enum wavejit_score_rounding */
-  /* Added after that. */
+  int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
   int64_t local_chunk; /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
   /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
    * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
   const uint8_t* causal_flags;
-  /* Added after that: a bool mask in device memory, a byte for each row and key, WAVEJIT_INT8 (bool and uint8 are the
+  /* A bool mask in device memory, a byte for each row and key, WAVEJIT_INT8 (bool and uint8 are the
    * same bytes). Sizes [B or 1, Hq or 1, Sq, Sk], packed queries: [1, Hq or 1, total, longest keys]. Strides are any
    * from 0 on, 0 broadcasts; that of Sk is 1. A row sees the keys whose byte is not 0, of those that mask and lengths
    * show. Tiles of keys that no row of a block of 64 sees are not walked, others are multiplied whole. Two launches
@@ -728,7 +724,7 @@ struct wavejit_attention_latent_arguments {
   int64_t table_row_stride;
   int64_t max_total_keys; /* a hint, which shows in no bit: the keys of all sequences together; 0: nobody said */
 
-  /* Added after that: a list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
+  /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
    * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
    * (−1, too) counts for nothing, wherever it stands. key_indices null: no lists, and the rest is 0. */
   const int32_t* key_indices;     /* device memory, [B · Sq, top_k], of packed queries [rows of q, top_k] */
@@ -739,7 +735,7 @@ struct wavejit_attention_latent_arguments {
                         a slot of the cache, page · page size + key, of k [pages, page size, 1, D]; without block_table,
                         lengths, starts and mask. A page size of 0: there are no slots */
 
-  /* Added after that: a second list of each query over a second cache (a window beside compressed keys), whose keys
+  /* A second list of each query over a second cache (a window beside compressed keys), whose keys
    * count beside those of the first. Beside key_slots = 1, with k in one tensor. data null: none, and the rest is 0. */
   struct wavejit_tensor second_k; /* [pages, page size, 1, D]: k's type, page size and columns */
   const int32_t* second_indices;  /* device memory, [B · Sq, second_top_k]: slots of second_k */
@@ -747,7 +743,7 @@ struct wavejit_attention_latent_arguments {
   int64_t second_top_k;
   int64_t second_indices_row_stride;
 
-  /* Added after that: the scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their
+  /* The scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their
    * like beside q of 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so
    * many times what their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of
    * WAVEJIT_E4M3 or its FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64
@@ -755,8 +751,7 @@ struct wavejit_attention_latent_arguments {
    * strides[1] of 584 and row_scales of WAVEJIT_EXPONENTS_BEHIND_ROWS: a page, or a sequence, begins with rows of 448
    * of 8 bits and 64 of the rope in bf16, behind which are 8 bytes for each row, E8M0 for each 64 of the 448. */
   struct wavejit_tensor k_scale;
-  /* Added after that: of k, and of second_k. */
-  int32_t row_scales; /* enum wavejit_row_scales */
+  int32_t row_scales; /* enum wavejit_row_scales: of k, and of second_k */
   int32_t reserved_rows;
 };
 
@@ -971,7 +966,7 @@ struct wavejit_cache_append_arguments {
   uint32_t flags;         /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
   uint32_t reserved;
   struct wavejit_call_report* report; /* null: not wanted */
-  /* Added after that: scales of a cache of 8 bits. A number x is stored as the byte that is next to x / scale (one
+  /* Scales of a cache of 8 bits. A number x is stored as the byte that is next to x / scale (one
    * division in f32, ties to even), beyond the type's range as its greatest number; NaN stays NaN, in integers it is
    * -128. K is rounded to its own type first where it is turned. fp32 in device memory, any positive strides.
    *   token_scales 0: read, [1, 1, Hkv or 1, 1]: a finite number between 2^-100 and 2^100; data null: 1
@@ -1364,7 +1359,6 @@ struct wavejit_statistics {
   uint64_t damaged_entries;   /* found damaged, treated as misses */
   uint64_t cache_io_faults;   /* reads or writes that failed, treated as misses */
   uint64_t loader_rejections; /* HIP refused an entry; dropped and compiled once more */
-  /* Added later; a caller compiled before passes the smaller size. */
   uint64_t layer_hits;        /* cache lookups that read-only layers served */
   uint64_t user_hits;         /* … the user's folder … */
   uint64_t cache_memory_hits; /* … and the memory that engines share when there is no disk */

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "families/call/family.h"
+#include "families/call/struct_size.h"
 #include "runtime/call/c_call.h"
 #include "runtime/call/c_configuration.h"
 #include "runtime/call/engine.h"
-#include "runtime/settings/struct_versions.h"
 #include "wavejit/wavejit.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam

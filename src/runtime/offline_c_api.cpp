@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "families/call/family.h"
+#include "families/call/struct_size.h"
 #include "runtime/call/c_call.h"
 #include "runtime/call/c_configuration.h"
 #include "runtime/offline/cache_commands.h"
@@ -14,7 +15,6 @@
 #include "runtime/offline/kernel_text.h"
 #include "runtime/offline/prebuild.h"
 #include "runtime/settings/config.h"
-#include "runtime/settings/struct_versions.h"
 #include "targets/targets.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
@@ -86,6 +86,7 @@ Result<void> run_prebuild(const wavejit_engine_options* options, const char* con
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 using wavejit::families::check_output_size;
+using wavejit::families::check_struct_size;
 using wavejit::families::hand_over;
 
 extern "C" {
@@ -109,9 +110,7 @@ wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
                                     void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_kernel_text_arguments"); !given) return given;
-    const auto all = wavejit::families::taken(*arguments, "arguments");
-    if (!all) return std::unexpected(all.error());
-    arguments = &*all;
+    if (auto size = check_struct_size(*arguments, "arguments"); !size) return size;
     if (auto given = require(arguments->descriptor, "arguments.descriptor", "a problem descriptor"); !given)
       return given;
     if (auto given = require(kernel, "kernel", "a function that takes the texts"); !given) return given;
@@ -183,9 +182,7 @@ wavejit_status wavejit_prebuild_list(const wavejit_engine_options* options, cons
                                      wavejit_prebuild_list_callback progress, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_prebuild_arguments"); !given) return given;
-    const auto all = wavejit::families::taken(*arguments, "arguments");
-    if (!all) return std::unexpected(all.error());
-    arguments = &*all;
+    if (auto size = check_struct_size(*arguments, "arguments"); !size) return size;
     PrebuildRequest request;
     request.everything = arguments->descriptors == nullptr;
     request.jobs = arguments->jobs;
@@ -298,9 +295,7 @@ wavejit_status wavejit_cache_copy(const wavejit_engine_options* options, const w
                                   wavejit_cache_copy_result* result) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(arguments, "arguments", "a struct wavejit_cache_copy_arguments"); !given) return given;
-    const auto all = wavejit::families::taken(*arguments, "arguments");
-    if (!all) return std::unexpected(all.error());
-    arguments = &*all;
+    if (auto size = check_struct_size(*arguments, "arguments"); !size) return size;
     if (result != nullptr) {
       if (auto size = check_output_size(*result, "result"); !size) return size;
     }

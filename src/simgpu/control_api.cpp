@@ -91,30 +91,16 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {
-  // Callers of earlier versions end before the checks, before `sampled_only`, before the engine, before `time_matrix`,
-  // before `matrix` or before `rules`, which then stay as they are.
-  constexpr std::size_t first_version = offsetof(wavejit_simgpu_settings, checks);
-  if (settings == nullptr || settings->size < first_version) return hip_error_invalid_value;
-  const bool has_checks = settings->size >= offsetof(wavejit_simgpu_settings, sampled_only);
-  const bool has_sampled = settings->size >= offsetof(wavejit_simgpu_settings, engine);
-  const bool has_engine = settings->size >= offsetof(wavejit_simgpu_settings, time_matrix);
-  const bool has_time = settings->size >= offsetof(wavejit_simgpu_settings, matrix);
-  const bool has_arithmetic = settings->size >= offsetof(wavejit_simgpu_settings, rules);
-  const bool has_rules = settings->size >= sizeof(wavejit_simgpu_settings);
-  if (has_rules && (settings->rules < WAVEJIT_SIMGPU_RULES_COMPILER || settings->rules > WAVEJIT_SIMGPU_RULES_STRICT)) {
+  if (settings == nullptr || settings->size != sizeof *settings) return hip_error_invalid_value;
+  if (settings->rules < WAVEJIT_SIMGPU_RULES_COMPILER || settings->rules > WAVEJIT_SIMGPU_RULES_STRICT ||
+      settings->matrix < WAVEJIT_SIMGPU_MATRIX_SEQUENTIAL || settings->matrix > WAVEJIT_SIMGPU_MATRIX_SEEDED ||
+      settings->transcendentals < WAVEJIT_SIMGPU_TRANSCENDENTALS_NEAREST ||
+      settings->transcendentals > WAVEJIT_SIMGPU_TRANSCENDENTALS_SEEDED ||
+      settings->engine < WAVEJIT_SIMGPU_INTERPRET || settings->engine > WAVEJIT_SIMGPU_COMPILE) {
     return hip_error_invalid_value;
   }
-  if (has_arithmetic &&
-      (settings->matrix < WAVEJIT_SIMGPU_MATRIX_SEQUENTIAL || settings->matrix > WAVEJIT_SIMGPU_MATRIX_SEEDED ||
-       settings->transcendentals < WAVEJIT_SIMGPU_TRANSCENDENTALS_NEAREST ||
-       settings->transcendentals > WAVEJIT_SIMGPU_TRANSCENDENTALS_SEEDED)) {
-    return hip_error_invalid_value;
-  }
-  if (has_engine && (settings->engine < WAVEJIT_SIMGPU_INTERPRET || settings->engine > WAVEJIT_SIMGPU_COMPILE)) {
-    return hip_error_invalid_value;
-  }
-  if (has_checks && ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
-                     settings->arrival > WAVEJIT_SIMGPU_ARRIVES_IN_TIME)) {
+  if ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
+      settings->arrival > WAVEJIT_SIMGPU_ARRIVES_IN_TIME) {
     return hip_error_invalid_value;
   }
   if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_TIMED ||
@@ -128,23 +114,17 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
   next.workgroup_first = settings->workgroup_first;
   next.workgroup_step = std::max<std::uint64_t>(settings->workgroup_step, 1);
   next.workgroup_count = settings->workgroup_count;
-  if (has_checks) {
-    next.checks = settings->checks;
-    next.arrival = static_cast<Arrival>(settings->arrival);
-  }
-  if (has_sampled) next.sampled_only = settings->sampled_only != 0;
-  if (has_engine) {
-    next.engine = static_cast<Engine>(settings->engine);
-    next.translate_after = settings->translate_after;
-  }
-  if (has_time) next.time_matrix = settings->time_matrix != 0;
-  if (has_arithmetic) {
-    next.matrix = static_cast<MatrixSums>(settings->matrix);
-    next.transcendentals = static_cast<Transcendentals>(settings->transcendentals);
-    next.matrix_seed = settings->matrix_seed;
-    next.transcendentals_seed = settings->transcendentals_seed;
-  }
-  if (has_rules) next.rules = static_cast<Rules>(settings->rules);
+  next.checks = settings->checks;
+  next.arrival = static_cast<Arrival>(settings->arrival);
+  next.sampled_only = settings->sampled_only != 0;
+  next.engine = static_cast<Engine>(settings->engine);
+  next.translate_after = settings->translate_after;
+  next.time_matrix = settings->time_matrix != 0;
+  next.matrix = static_cast<MatrixSums>(settings->matrix);
+  next.transcendentals = static_cast<Transcendentals>(settings->transcendentals);
+  next.matrix_seed = settings->matrix_seed;
+  next.transcendentals_seed = settings->transcendentals_seed;
+  next.rules = static_cast<Rules>(settings->rules);
   Process::instance().set_settings(next);
   return hip_success;
 }

@@ -53,7 +53,7 @@ int main(void) {
   memset(&call, 0, sizeof call);
   memset(&statistics, 0, sizeof statistics);
 
-  /* The ABI: these numbers and sizes never change (structs only grow at the end). */
+  /* The ABI: these numbers and sizes never change. */
   expect(WAVEJIT_OK == 0 && WAVEJIT_INVALID_ARGUMENT == 1 && WAVEJIT_UNSUPPORTED == 2 && WAVEJIT_NO_DEVICE == 3,
          "statuses 0 to 3");
   expect(WAVEJIT_COMPILE_FAILED == 4 && WAVEJIT_NO_COMPILER == 5 && WAVEJIT_LAUNCH_FAILED == 6, "statuses 4 to 6");

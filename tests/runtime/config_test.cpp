@@ -506,42 +506,6 @@ TEST(Config, ARemoteLayersAddressIsReadAndItsPasswordNeverSaid) {
   EXPECT_THAT(said, ::testing::Not(HasSubstr("hunter2")));
 }
 
-// A caller that was compiled before the struct grew.
-TEST(Config, TakesTheOptionsOfAnOlderCaller) {
-  wavejit_engine_options options = no_options();
-  options.size = offsetof(wavejit_engine_options, pipeline);
-  options.output_store = "scalar";
-  options.pipeline = "not to be read";
-  const auto config = make_config(&options, home_only());
-  ASSERT_TRUE(config) << config.error().detail;
-  EXPECT_EQ(config->output_store.from, Provenance::option);
-  EXPECT_EQ(config->pipeline.from, Provenance::standard);
-  options.size -= 8;
-  EXPECT_FALSE(make_config(&options, home_only()));
-  // Each size that the struct had on its way.
-  options = no_options();
-  options.pipeline = "generic";
-  options.cache_layers = "not to be read";
-  options.size = offsetof(wavejit_engine_options, cache_layers);
-  const auto between = make_config(&options, home_only());
-  ASSERT_TRUE(between) << between.error().detail;
-  EXPECT_EQ(between->pipeline.from, Provenance::option);
-  EXPECT_EQ(between->cache_layers.from, Provenance::standard);
-  options.cache_remote = "not to be read";
-  options.cache_layers = "/image";
-  options.size = offsetof(wavejit_engine_options, cache_remote);
-  const auto before_remotes = make_config(&options, home_only());
-  ASSERT_TRUE(before_remotes) << before_remotes.error().detail;
-  EXPECT_EQ(before_remotes->cache_layers.from, Provenance::option);
-  EXPECT_FALSE(before_remotes->cache_remote.value);
-  options = no_options();
-  options.cache_packaged = "not to be read";
-  options.size = offsetof(wavejit_engine_options, cache_packaged);
-  const auto before_packages = make_config(&options, home_only());
-  ASSERT_TRUE(before_packages) << before_packages.error().detail;
-  EXPECT_TRUE(before_packages->cache_packaged.value);
-}
-
 // Where the packaged kernels lie is known before any option is read; whether they are asked, both places say.
 TEST(Config, PackagedKernelsAreAskedUnlessToldOtherwise) {
   Environment environment = home_only();

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "cache/directory.h"
+#include "families/call/struct_size.h"
 #include "families/call/words.h"
 #include "runtime/settings/options.h"
 #include "runtime/settings/packaged_kernels.h"
-#include "runtime/settings/struct_versions.h"
 #include "runtime/settings/variables.h"
 
 namespace wavejit::runtime {
@@ -337,9 +337,9 @@ const Environment& process_environment() {
 Result<Config> make_config(const wavejit_engine_options* options, const Environment& environment) {
   wavejit_engine_options given = {};
   if (options != nullptr) {
-    auto taken = families::taken(*options, "options");
-    if (!taken) return std::unexpected(std::move(taken.error()));
-    given = *taken;
+    if (auto size = families::check_struct_size(*options, "options"); !size)
+      return std::unexpected(std::move(size.error()));
+    given = *options;
   }
   Config config;
   for (const std::string& name : environment.strangers)

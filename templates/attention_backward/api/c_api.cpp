@@ -2,26 +2,16 @@
 // The functions of the C ABI that are attention_backward's.
 #include "runtime/call/c_call.h"
 #include "templates/attention_backward/call/call.h"
-#include "templates/attention_backward/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
 namespace {
-
-// An older caller's struct as this version has it, in `all`.
-void grow(const wavejit_attention_backward_arguments*& arguments, wavejit_attention_backward_arguments& all) {
-  if (arguments == nullptr || !wavejit::families::is_earlier(*arguments)) return;
-  all = wavejit::families::grown(*arguments);
-  arguments = &all;
-}
 
 // `ask(call)` of the checked call.
 template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_attention_backward_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    wavejit_attention_backward_arguments all;
-    grow(arguments, all);
     const auto problem = wavejit::attention_backward::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     if (auto workspace = wavejit::attention_backward::check_workspace(*arguments, problem->workspace_bytes());
@@ -47,8 +37,6 @@ wavejit_status wavejit_attention_backward_workspace(wavejit_engine* engine,
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
-    wavejit_attention_backward_arguments all;
-    grow(arguments, all);
     const auto problem = wavejit::attention_backward::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;

@@ -6,17 +6,10 @@
 #include "runtime/call/engine.h"
 #include "templates/attention_forward/api/known_plans.h"
 #include "templates/attention_forward/call/call.h"
-#include "templates/attention_forward/call/struct_versions.h"
 
 namespace wavejit::attention_forward {
 
 namespace {
-
-using families::grown;
-
-bool is_earlier(const wavejit_attention_forward_arguments* arguments) {
-  return arguments != nullptr && families::is_earlier(*arguments);
-}
 
 SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem, std::uint64_t reach = any_reach) {
   return plan_splits(problem, engine.target_row(), engine.toggles(), reach);
@@ -34,10 +27,6 @@ SplitPlan plan_of(const runtime::Engine& engine, const wavejit_attention_forward
 // `ask(call, splits)` of the checked call; nothing is launched.
 template <typename Answer, typename Ask>
 Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments, Ask ask) {
-  if (is_earlier(arguments)) {
-    const wavejit_attention_forward_arguments all = grown(*arguments);
-    return asked<Answer>(engine, &all, ask);
-  }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, *arguments, *problem);
@@ -153,10 +142,6 @@ Result<void> run_planned(runtime::Engine& engine, const wavejit_attention_forwar
 [[gnu::noinline]] Result<void> run_checked(runtime::Engine& engine,
                                            const wavejit_attention_forward_arguments* arguments,
                                            hip_abi::hipStream_t stream) {
-  if (is_earlier(arguments)) [[unlikely]] {
-    const wavejit_attention_forward_arguments all = grown(*arguments);
-    return run(engine, &all, stream);
-  }
   const Result<AttentionProblem> problem = check_attention_forward(arguments);
   if (!problem) return std::unexpected(problem.error());
   CallPlan plan = {.problem = *problem, .splits = plan_of(engine, *arguments, *problem)};

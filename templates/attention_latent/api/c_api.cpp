@@ -3,7 +3,6 @@
 #include "runtime/call/c_call.h"
 #include "templates/attention_latent/api/known_plans.h"
 #include "templates/attention_latent/call/call.h"
-#include "templates/attention_latent/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
@@ -61,11 +60,6 @@ template <typename Captured, typename Ask>
 wavejit_status asked(wavejit_engine* engine, const Arguments* arguments, Captured captured, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    Arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) [[unlikely]] {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     const Engine& on = *engine->engine;
     auto plan = plan_of(on, arguments);
     if (!plan) return std::unexpected(plan.error());
@@ -111,11 +105,6 @@ wavejit_status wavejit_attention_latent_workspace(wavejit_engine* engine, const 
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
     if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
-    Arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     auto problem = latent::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;

@@ -2,7 +2,6 @@
 // The functions of the C ABI that are attention_merge's.
 #include "runtime/call/c_call.h"
 #include "templates/attention_merge/call/call.h"
-#include "templates/attention_merge/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
@@ -13,11 +12,6 @@ template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_attention_merge_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    wavejit_attention_merge_arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     const auto problem = wavejit::attention_merge::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const wavejit::targets::Target& target = engine->engine->target_row();

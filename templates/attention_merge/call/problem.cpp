@@ -11,7 +11,6 @@
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/tensors.h"
-#include "templates/attention_merge/call/struct_versions.h"
 
 namespace wavejit::attention_merge {
 namespace {

@@ -2,7 +2,6 @@
 // The functions of the C ABI that are cache_append's.
 #include "runtime/call/c_call.h"
 #include "templates/cache_append/call/call.h"
-#include "templates/cache_append/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
@@ -13,11 +12,6 @@ template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    wavejit_cache_append_arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     const auto problem = wavejit::cache_append::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const wavejit::targets::Target& target = engine->engine->target_row();

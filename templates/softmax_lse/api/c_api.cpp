@@ -2,7 +2,6 @@
 // The functions of the C ABI that are softmax_lse's.
 #include "runtime/call/c_call.h"
 #include "templates/softmax_lse/call/call.h"
-#include "templates/softmax_lse/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
@@ -13,11 +12,6 @@ template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_softmax_lse_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    wavejit_softmax_lse_arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     const auto problem = wavejit::softmax_lse::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;

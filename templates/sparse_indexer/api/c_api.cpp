@@ -2,7 +2,6 @@
 // The functions of the C ABI that are sparse_indexer's.
 #include "runtime/call/c_call.h"
 #include "templates/sparse_indexer/call/call.h"
-#include "templates/sparse_indexer/call/struct_versions.h"
 
 using namespace wavejit::runtime;  // this file is the two worlds' seam
 
@@ -15,11 +14,6 @@ template <typename Ask>
 wavejit_status asked(wavejit_engine* engine, const wavejit_sparse_indexer_arguments* arguments, Ask ask) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    wavejit_sparse_indexer_arguments all;
-    if (arguments != nullptr && wavejit::families::is_earlier(*arguments)) {
-      all = wavejit::families::grown(*arguments);
-      arguments = &all;
-    }
     auto problem = indexer::check(arguments);
     if (!problem) return std::unexpected(problem.error());
     const Engine& on = *engine->engine;

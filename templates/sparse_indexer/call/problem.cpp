@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "families/call/refusal.h"
+#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
-#include "templates/sparse_indexer/call/struct_versions.h"
 #include "templates/sparse_indexer/kernel/rows.h"
 
 namespace wavejit::sparse_indexer {

@@ -495,29 +495,6 @@ TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
   EXPECT_FLOAT_EQ(a.scale_log2e, 0.125F * 1.44269504F);
 }
 
-TEST_F(Problem, ACallerOfTheFirstVersionPassesTheSmallerStruct) {
-  const auto engine = make_engine();
-  Call call = good_call();
-  call.size = offsetof(Call, window_left);
-  call.window_left = 77;  // beyond what that caller has: never read
-  call.softcap = -1;
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
-  ASSERT_TRUE(outcome) << outcome.error().detail;
-  EXPECT_EQ(fake_hip().last.arguments.query_length, 255U);
-}
-
-TEST_F(Problem, CallersOfLaterVersionsPassTheirOwnStructs) {
-  const auto engine = make_engine();
-  for (const std::size_t size :
-       {offsetof(Call, block_table), offsetof(Call, first_keys), offsetof(Call, page_layout), sizeof(Call)}) {
-    Call call = good_call();
-    call.size = size;
-    call.page_layout = 9;
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
-    EXPECT_EQ(outcome.has_value(), size < sizeof(Call)) << size;
-  }
-}
-
 // What kernels of vectorised pages are told of rows (page_arguments.h).
 TEST_F(Problem, VectorisedPagesHaveRowsOfUnits) {
   const auto engine = make_engine();

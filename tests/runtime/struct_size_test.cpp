@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every version of every struct that callers hand in: an older caller's is taken as far as it goes, a newer one's if
-// nothing unknown is set, and no other size.
-#include "runtime/settings/struct_versions.h"
+// Structs that callers hand in: those of the header's size are taken, larger ones if nothing unknown is set, and no
+// others.
+#include "families/call/struct_size.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,20 +15,13 @@
 #include <sstream>
 #include <string>
 #include <tuple>
-#include <vector>
 
-#include "templates/attention_backward/call/struct_versions.h"
-#include "templates/attention_forward/call/struct_versions.h"
-#include "templates/attention_latent/call/struct_versions.h"
-#include "templates/attention_merge/call/struct_versions.h"
-#include "templates/cache_append/call/struct_versions.h"
-#include "templates/softmax_lse/call/struct_versions.h"
-#include "templates/sparse_indexer/call/struct_versions.h"
+#include "wavejit/prebuild.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::tests {
 namespace {
 
-using families::Versions;
 using ::testing::HasSubstr;
 
 // One struct of the C ABI, by its name there.
@@ -75,61 +68,49 @@ union Full {
   Struct as;
 };
 
-template <typename Struct>
-std::vector<std::size_t> versions_of() {
-  std::vector<std::size_t> sizes(Versions<Struct>::earlier.begin(), Versions<Struct>::earlier.end());
-  sizes.push_back(sizeof(Struct));
-  return sizes;
-}
-
-TEST(StructVersions, WhatIsGivenIsTakenAsFarAsItsVersionGoes) {
+TEST(StructSize, NoOtherIsTakenThanTheHeaders) {
   for_each(given, []<typename Struct>(const Named<Struct>& named) {
-    const auto versions = versions_of<Struct>();
-    EXPECT_TRUE(std::ranges::is_sorted(versions)) << named.name;
-    for (std::size_t size = sizeof(std::size_t); size <= sizeof(Struct); size += sizeof(std::size_t)) {
-      const Full<Struct> struct_of(size);
-      const auto all = families::taken(struct_of.as, "arguments");
-      ASSERT_EQ(all.has_value(), std::ranges::contains(versions, size)) << named.name << " of " << size << " bytes";
-      if (!all) {
-        EXPECT_EQ(all.error().status, WAVEJIT_INVALID_ARGUMENT);
-        EXPECT_THAT(all.error().detail, HasSubstr("arguments.size = " + std::to_string(size)));
-        continue;
-      }
-      EXPECT_EQ(all->size, sizeof(Struct));
-      const auto* bytes = reinterpret_cast<const unsigned char*>(&*all);
-      for (std::size_t i = sizeof(std::size_t); i < sizeof(Struct); ++i)
-        ASSERT_EQ(bytes[i], i < size ? 0xA5 : 0) << named.name << " of " << size << " bytes, byte " << i;
+    EXPECT_TRUE(families::check_struct_size(Full<Struct>(sizeof(Struct)).as, "arguments")) << named.name;
+    for (std::size_t size = 0; size < sizeof(Struct); ++size) {
+      const auto smaller = families::check_struct_size(Full<Struct>(size).as, "arguments");
+      ASSERT_FALSE(smaller) << named.name << " of " << size << " bytes";
+      EXPECT_EQ(smaller.error().status, WAVEJIT_INVALID_ARGUMENT);
+      EXPECT_THAT(smaller.error().detail, HasSubstr("arguments.size = " + std::to_string(size)));
+      EXPECT_THAT(smaller.error().detail, HasSubstr("accepted: " + std::to_string(sizeof(Struct))));
     }
   });
 }
 
-TEST(StructVersions, ANewerCallersIsTakenIfNothingUnknownIsSet) {
+TEST(StructSize, ALargerOneIsTakenIfNothingUnknownIsSet) {
   for_each(given, []<typename Struct>(const Named<Struct>& named) {
-    EXPECT_TRUE(families::taken(Full<Struct>(sizeof(Struct) + 8).as, "x")) << named.name;
-    const auto unknown = families::taken(Full<Struct>(sizeof(Struct) + 8, 1).as, "x");
+    EXPECT_TRUE(families::check_struct_size(Full<Struct>(sizeof(Struct) + 8).as, "x")) << named.name;
+    const auto unknown = families::check_struct_size(Full<Struct>(sizeof(Struct) + 8, 1).as, "x");
     ASSERT_FALSE(unknown) << named.name;
     EXPECT_EQ(unknown.error().status, WAVEJIT_UNSUPPORTED);
     EXPECT_THAT(unknown.error().detail, HasSubstr("at byte " + std::to_string(sizeof(Struct))));
-    EXPECT_FALSE(families::taken(Full<Struct>(families::max_struct_bytes + 8).as, "x")) << named.name;
+    EXPECT_FALSE(families::check_struct_size(Full<Struct>(families::max_struct_bytes + 8).as, "x")) << named.name;
   });
 }
 
-TEST(StructVersions, WhatIsFilledIsFilledAsFarAsItGoesAndNoByteFurther) {
+TEST(StructSize, WhatIsFilledIsFilledWholeAndNoByteFurther) {
   for_each(filled, []<typename Struct>(const Named<Struct>& named) {
-    EXPECT_FALSE(families::check_output_size(Full<Struct>(versions_of<Struct>().front() - 8).as, "x")) << named.name;
-    for (const std::size_t size : versions_of<Struct>()) {
-      Full<Struct> to(size);
+    const auto smaller = families::check_output_size(Full<Struct>(sizeof(Struct) - 8).as, "x");
+    ASSERT_FALSE(smaller) << named.name;
+    EXPECT_THAT(smaller.error().detail, HasSubstr("accepted: " + std::to_string(sizeof(Struct))));
+    EXPECT_FALSE(families::check_output_size(Full<Struct>(families::max_struct_bytes + 8).as, "x")) << named.name;
+    for (const std::size_t size : {sizeof(Struct), sizeof(Struct) + 8}) {
+      Full<Struct> to(size, 0x5A);
       ASSERT_TRUE(families::check_output_size(to.as, "x")) << named.name << " of " << size << " bytes";
       families::hand_over(to.as, Struct{});
       EXPECT_EQ(to.as.size, size);
-      for (std::size_t i = sizeof(std::size_t); i < sizeof(Struct); ++i)
-        ASSERT_EQ(to.bytes[i], i < size ? 0 : 0xA5) << named.name << " of " << size << " bytes, byte " << i;
+      for (std::size_t i = sizeof(std::size_t); i < to.bytes.size(); ++i)
+        ASSERT_EQ(to.bytes[i], i < sizeof(Struct) ? 0 : 0x5A) << named.name << " of " << size << " bytes, byte " << i;
     }
   });
 }
 
 // A struct that nobody put into a list above has no test.
-TEST(StructVersions, EveryStructOfTheHeadersIsInOneList) {
+TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
   std::set<std::string> listed = told;
   const auto add = [&](const auto& named) { listed.insert(named.name); };
   for_each(given, add);
