@@ -12,10 +12,10 @@ class Settings(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("schedule", ctypes.c_int32), ("threads", ctypes.c_uint32), ("seed", ctypes.c_uint64),
                 ("workgroup_first", ctypes.c_uint64), ("workgroup_step", ctypes.c_uint64), ("workgroup_count", ctypes.c_uint64),
                 ("checks", ctypes.c_uint32), ("arrival", ctypes.c_int32), ("sampled_only", ctypes.c_uint32),
-                ("reserved", ctypes.c_uint32), ("engine", ctypes.c_int32), ("translate_after", ctypes.c_uint32),
-                ("time_matrix", ctypes.c_uint32), ("reserved_2", ctypes.c_uint32), ("matrix", ctypes.c_int32),
+                ("engine", ctypes.c_int32), ("translate_after", ctypes.c_uint32),
+                ("time_matrix", ctypes.c_uint32), ("matrix", ctypes.c_int32),
                 ("transcendentals", ctypes.c_int32), ("matrix_seed", ctypes.c_uint64), ("transcendentals_seed", ctypes.c_uint64),
-                ("rules", ctypes.c_int32), ("reserved_3", ctypes.c_uint32)]
+                ("rules", ctypes.c_int32)]
 
 
 def must(status, what):

@@ -43,7 +43,6 @@ struct wavejit_prebuild_arguments {
                          from there, once it is; when verifying: only it is looked at */
   int32_t archive;    /* not 0: `output` is one archive, written when nothing was refused or failed, and then replaced
                          as a whole */
-  int32_t reserved;
 };
 
 /* Texts are valid during the callback only. */

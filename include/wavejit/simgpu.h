@@ -111,17 +111,15 @@ struct wavejit_simgpu_settings {
   /* Not 0: of a launch that is timed (wavejit_simgpu_set_clock) only the sampled workgroups run, so that a launch of
    * any size takes moments and leaves most of its output unwritten. */
   uint32_t sampled_only;
-  uint32_t reserved;        /* 0 */
   int32_t engine;           /* enum wavejit_simgpu_engine */
   uint32_t translate_after; /* a block is translated when it has been entered more often than this */
-  uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at */
-  uint32_t reserved_2;      /*   the host's clock for each of them. reserved_2: 0 */
+  uint32_t time_matrix;     /* not 0: what matrix instructions take is counted (matrix_nanoseconds), at two looks at
+                               the host's clock for each of them */
   int32_t matrix;           /* enum wavejit_simgpu_matrix */
   int32_t transcendentals;  /* enum wavejit_simgpu_transcendentals */
   uint64_t matrix_seed;     /* of seeded sums */
   uint64_t transcendentals_seed;
-  int32_t rules;       /* enum wavejit_simgpu_rules */
-  uint32_t reserved_3; /* 0 */
+  int32_t rules; /* enum wavejit_simgpu_rules */
 };
 WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settings* settings);
 /* Returns 0, or 1 (invalid value) and changes nothing. */

@@ -109,8 +109,8 @@ typedef enum wavejit_dtype {
  * wavejit_attention_forward takes more: see there. */
 struct wavejit_tensor {
   void* data;
-  int32_t dtype; /* enum wavejit_dtype */
-  int32_t reserved;
+  int32_t dtype;    /* enum wavejit_dtype */
+  int32_t reserved; /* 0. Calls are compared byte by byte, so they have no padding of the compiler's */
   int64_t sizes[4];
   int64_t strides[4];
 };
@@ -467,7 +467,7 @@ struct wavejit_attention_forward_arguments {
   void* workspace;        /* device memory for partial results, aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_forward_workspace says what is needed */
   uint32_t flags;         /* enum wavejit_call_flags */
-  uint32_t reserved;
+  int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
 
   /* Keys in pages. Device memory, int32. */
   const int32_t* block_table;  /* [B, table_columns], or all sequences' pages one after the other; null: dense keys */
@@ -479,8 +479,6 @@ struct wavejit_attention_forward_arguments {
   /* Left padding. Not beside key_starts. */
   const int32_t* first_keys; /* device memory, [B]: where key 0 of a sequence stands; null: at the first row or slot */
 
-  int32_t page_layout; /* enum wavejit_page_layout; 0 without block_table */
-  int32_t reserved_pages;
   /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
    * sequences · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
   int64_t max_total_keys;
@@ -503,7 +501,7 @@ struct wavejit_attention_forward_arguments {
   int32_t list_batches; /* B, or 1: all sequences have the same lists */
   int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
   int32_t lists_alike;  /* a hint, which shows in no bit: 1 where neighbouring lists share most of their blocks */
-  int32_t reserved_lists;
+  int32_t reserved;     /* 0: fills the place beside the last of an odd number of 4-byte fields */
 
   /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
    * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
@@ -545,7 +543,7 @@ struct wavejit_attention_forward_arguments {
    * of each page. Beside q of WAVEJIT_INT8 there is no v_scale. 0: as above. */
   int32_t token_scales;
   int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
-  int64_t local_chunk; /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
+  int64_t local_chunk;    /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
   /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
    * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
   const uint8_t* causal_flags;
@@ -646,15 +644,13 @@ struct wavejit_attention_backward_arguments {
   void* workspace;        /* device memory, aligned to 256 bytes: one fp32 a row of q and head, and sums of runs of rows
                              where a sequence has several (docs/backward.md); null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_attention_backward_workspace says what is needed */
-  uint64_t reserved;
   struct wavejit_tensor sink; /* data null: none; the same of those that follow */
   struct wavejit_tensor d_sink;
   struct wavejit_tensor delta;
   struct wavejit_tensor bias;
   struct wavejit_tensor d_bias;
-  uint32_t sums_before;          /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
-  uint32_t sums_behind;          /* the same; 0: gradients are finished */
-  struct wavejit_tensor d_alibi; /* refused: slopes are constants of a model, and no kernel sums over their scores */
+  uint32_t sums_before; /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
+  uint32_t sums_behind; /* the same; 0: gradients are finished */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_backward(wavejit_engine* engine,
@@ -717,7 +713,7 @@ struct wavejit_attention_latent_arguments {
   void* workspace;            /* device memory, aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes;     /* of `workspace`; wavejit_attention_latent_workspace says what is of use */
   uint32_t flags;             /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
-  uint32_t reserved;
+  int32_t row_scales;         /* enum wavejit_row_scales: of k, and of second_k */
   const int32_t* block_table; /* device memory, int32; null: dense keys */
   const int32_t* table_starts;
   int64_t table_columns;
@@ -751,8 +747,6 @@ struct wavejit_attention_latent_arguments {
    * strides[1] of 584 and row_scales of WAVEJIT_EXPONENTS_BEHIND_ROWS: a page, or a sequence, begins with rows of 448
    * of 8 bits and 64 of the rope in bf16, behind which are 8 bytes for each row, E8M0 for each 64 of the 448. */
   struct wavejit_tensor k_scale;
-  int32_t row_scales; /* enum wavejit_row_scales: of k, and of second_k */
-  int32_t reserved_rows;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,
@@ -796,7 +790,7 @@ struct wavejit_softmax_lse_arguments {
   int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
   const int32_t* key_lengths;         /* device memory, [B]: how many keys count, from the first; null: all */
   uint32_t flags;                     /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
-  uint32_t reserved;
+  uint32_t reserved;                  /* 0: fills the place beside the last of an odd number of 4-byte fields */
 };
 
 WAVEJIT_API wavejit_status wavejit_softmax_lse(wavejit_engine* engine,
@@ -957,14 +951,14 @@ struct wavejit_cache_append_arguments {
   struct wavejit_tensor sin;
   const void* slots;
   const void* positions;
-  int32_t slot_bytes;     /* of a number of slots: 4 or 8; 0: 4 */
-  int32_t position_bytes; /* the same */
-  int32_t rotary;         /* enum wavejit_rotary */
-  int32_t rotary_dim;     /* 0 with WAVEJIT_ROTARY_NONE */
-  float rotary_base;      /* 0: tables */
-  int32_t page_layout;    /* enum wavejit_page_layout */
-  uint32_t flags;         /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
-  uint32_t reserved;
+  int32_t slot_bytes;                 /* of a number of slots: 4 or 8; 0: 4 */
+  int32_t position_bytes;             /* the same */
+  int32_t rotary;                     /* enum wavejit_rotary */
+  int32_t rotary_dim;                 /* 0 with WAVEJIT_ROTARY_NONE */
+  float rotary_base;                  /* 0: tables */
+  int32_t page_layout;                /* enum wavejit_page_layout */
+  uint32_t flags;                     /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  int32_t token_scales;               /* 0, 1: see k_scale */
   struct wavejit_call_report* report; /* null: not wanted */
   /* Scales of a cache of 8 bits. A number x is stored as the byte that is next to x / scale (one
    * division in f32, ties to even), beyond the type's range as its greatest number; NaN stays NaN, in integers it is
@@ -977,8 +971,6 @@ struct wavejit_cache_append_arguments {
    * scales (docs/cache-append.md#caches-of-8-bits). */
   struct wavejit_tensor k_scale;
   struct wavejit_tensor v_scale;
-  int32_t token_scales;
-  int32_t reserved_behind;
 };
 
 WAVEJIT_API wavejit_status wavejit_cache_append(wavejit_engine* engine,
@@ -1145,7 +1137,6 @@ struct wavejit_kernel_text_arguments {
   const char* descriptor;
   const char* target; /* null: the target of WAVEJIT_DEVICE */
   int32_t form;       /* enum wavejit_kernel_form */
-  int32_t reserved;   /* 0 */
 };
 struct wavejit_kernel_text {
   size_t size;
@@ -1288,7 +1279,6 @@ struct wavejit_cache_layer {
   const char* name; /* "user" for the cache's own folder, "remote", else the path */
   const char* path; /* of a remote one: its address without the password */
   int32_t writable;
-  int32_t reserved;
   uint64_t entries; /* whole ones */
   uint64_t bytes;
   uint64_t damaged;

@@ -256,7 +256,6 @@ wavejit_status wavejit_cache_layers(const wavejit_engine_options* options, wavej
                                        .name = one.name.c_str(),
                                        .path = one.path.c_str(),
                                        .writable = one.writable ? 1 : 0,
-                                       .reserved = 0,
                                        .entries = one.entries,
                                        .bytes = one.bytes,
                                        .damaged = one.damaged,

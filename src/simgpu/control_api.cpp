@@ -77,17 +77,14 @@ WAVEJIT_SIMGPU_API void wavejit_simgpu_get_settings(struct wavejit_simgpu_settin
                       .checks = now.checks,
                       .arrival = static_cast<std::int32_t>(now.arrival),
                       .sampled_only = now.sampled_only ? 1U : 0U,
-                      .reserved = 0,
                       .engine = static_cast<std::int32_t>(now.engine),
                       .translate_after = now.translate_after,
                       .time_matrix = now.time_matrix ? 1U : 0U,
-                      .reserved_2 = 0,
                       .matrix = static_cast<std::int32_t>(now.matrix),
                       .transcendentals = static_cast<std::int32_t>(now.transcendentals),
                       .matrix_seed = now.matrix_seed,
                       .transcendentals_seed = now.transcendentals_seed,
-                      .rules = static_cast<std::int32_t>(now.rules),
-                      .reserved_3 = 0});
+                      .rules = static_cast<std::int32_t>(now.rules)});
 }
 
 WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_settings* settings) {

@@ -158,8 +158,6 @@ TEST_F(BackwardInterface, RefusesWhatHasNoKernel) {
   };
   refused(dims, "q.sizes[3] = 32", WAVEJIT_UNSUPPORTED);
   refused([](auto& call) { call.q.dtype = WAVEJIT_FP32; }, "q.dtype", WAVEJIT_UNSUPPORTED);
-  refused([](auto& call) { call.d_alibi.data = call.workspace; }, "slopes are constants of a model",
-          WAVEJIT_UNSUPPORTED);
 }
 
 TEST_F(BackwardInterface, TakesMemoryOfTheEngineWithoutAWorkspace) {

@@ -40,7 +40,6 @@ const Refused refusals[] = {
     {plain, [](auto& call) { call.k.dtype = WAVEJIT_FP16; }, WAVEJIT_INVALID_ARGUMENT, "k.dtype"},
     {plain, [](auto& call) { call.mask = WAVEJIT_MASK_WINDOW; }, WAVEJIT_UNSUPPORTED, "mask = 2"},
     {plain, [](auto& call) { call.splits = -1; }, WAVEJIT_INVALID_ARGUMENT, "splits = -1"},
-    {plain, [](auto& call) { call.reserved = 1; }, WAVEJIT_INVALID_ARGUMENT, "reserved = 1"},
     {plain, [](auto& call) { call.softcap = -1; }, WAVEJIT_INVALID_ARGUMENT, "softcap"},
     {plain, [](auto& call) { call.o.data = call.k.data; }, WAVEJIT_INVALID_ARGUMENT, "o.data"},
     {paged,

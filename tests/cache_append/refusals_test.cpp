@@ -54,7 +54,6 @@ TEST(CacheAppendRefusals, NamesTheField) {
       {"v_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_E4M3; }},
       {"token_scales", [](Call& c) { c.token_scales = 1; }},
       {"k_scale.data", [](Call& c) { c.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1); }},
-      {"reserved_behind", [](Call& c) { c.reserved_behind = 1; }},
       {"k_cache.sizes[2]", [](Call& c) { c.k_cache.sizes[2] = 4; }},
       {"k_cache.sizes[1]", [](Call& c) { c.k_cache.sizes[0] = std::int64_t{1} << 28; }},
       {"k_cache", [](Call& c) { c.k_cache.strides[1] = 8; }},
@@ -86,7 +85,6 @@ TEST(CacheAppendRefusals, NamesTheField) {
       {"page_layout", [](Call& c) { c.page_layout = 3; }},
       {"k_cache.strides[1]", [](Call& c) { c.page_layout = WAVEJIT_PAGES_VECTORISED; }},
       {"flags", [](Call& c) { c.flags = WAVEJIT_CHECK_LENGTHS; }},
-      {"reserved", [](Call& c) { c.reserved = 1; }},
   };
   for (const auto& [field, change] : wrong) {
     Call bad = good();

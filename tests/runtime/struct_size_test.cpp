@@ -11,10 +11,13 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
@@ -109,6 +112,18 @@ TEST(StructSize, WhatIsFilledIsFilledWholeAndNoByteFurther) {
   });
 }
 
+std::string text_of(const std::string& header) {
+  std::ifstream file(std::string(WAVEJIT_HEADERS) + "/" + header);
+  EXPECT_TRUE(file) << header;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string without_comments(std::string text) {
+  for (std::size_t at = text.find("/*"); at != std::string::npos; at = text.find("/*", at))
+    text.erase(at, text.find("*/", at) + 2 - at);
+  return text;
+}
+
 // A struct that nobody put into a list above has no test.
 TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
   std::set<std::string> listed = told;
@@ -117,8 +132,7 @@ TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
   for_each(filled, add);
   std::set<std::string> found;
   for (const char* header : {"wavejit.h", "prebuild.h"}) {
-    std::ifstream file(std::string(WAVEJIT_HEADERS) + "/" + header);
-    ASSERT_TRUE(file) << header;
+    std::istringstream file(text_of(header));
     std::string line;
     std::string name;
     while (std::getline(file, line)) {
@@ -132,6 +146,53 @@ TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
     }
   }
   EXPECT_EQ(found, listed);
+}
+
+// The bytes of the fields that a struct of the header has, without what a compiler puts between them.
+std::size_t bytes_of_fields(const std::string& header, const std::string& name) {
+  const std::map<std::string, std::size_t> types = {{"int32_t", 4},
+                                                    {"uint32_t", 4},
+                                                    {"float", 4},
+                                                    {"int64_t", 8},
+                                                    {"uint64_t", 8},
+                                                    {"size_t", 8},
+                                                    {"wavejit_tensor", sizeof(wavejit_tensor)},
+                                                    {"wavejit_attention_part", sizeof(wavejit_attention_part)}};
+  const std::map<std::string, std::size_t> counts = {{"[4]", 4},
+                                                     {"[WAVEJIT_MAX_ATTENTION_PARTS]", WAVEJIT_MAX_ATTENTION_PARTS}};
+  const std::string head = "struct " + name + " {";
+  const std::size_t from = header.find(head) + head.size();
+  std::istringstream fields(header.substr(from, header.find("};", from) - from));
+  std::size_t bytes = 0;
+  for (std::string field; std::getline(fields, field, ';');) {
+    std::istringstream words(field);
+    std::string type;
+    while (words >> type && (type == "struct" || type == "const")) continue;
+    if (type.empty()) continue;
+    const bool pointer = field.contains('*');
+    if (!pointer && !types.contains(type)) ADD_FAILURE() << name << " has a field of a type not known here: " << field;
+    std::size_t one = pointer ? sizeof(void*) : types.contains(type) ? types.at(type) : 0;
+    for (const auto& [brackets, count] : counts)
+      if (field.contains(brackets)) one *= count;
+    bytes += one;
+  }
+  return bytes;
+}
+
+// A call is known again by its bytes (families/call/known_calls.h), and those of padding are anything.
+TEST(StructSize, CallsHaveNoPadding) {
+  const std::string header = without_comments(text_of("wavejit.h"));
+  for (const auto& [name, size] :
+       {std::pair{"wavejit_tensor", sizeof(wavejit_tensor)},
+        {"wavejit_attention_part", sizeof(wavejit_attention_part)},
+        {"wavejit_attention_forward_arguments", sizeof(wavejit_attention_forward_arguments)},
+        {"wavejit_attention_backward_arguments", sizeof(wavejit_attention_backward_arguments)},
+        {"wavejit_attention_latent_arguments", sizeof(wavejit_attention_latent_arguments)},
+        {"wavejit_softmax_lse_arguments", sizeof(wavejit_softmax_lse_arguments)},
+        {"wavejit_sparse_indexer_arguments", sizeof(wavejit_sparse_indexer_arguments)},
+        {"wavejit_cache_append_arguments", sizeof(wavejit_cache_append_arguments)},
+        {"wavejit_attention_merge_arguments", sizeof(wavejit_attention_merge_arguments)}})
+    EXPECT_EQ(bytes_of_fields(header, name), size) << name;
 }
 
 }  // namespace

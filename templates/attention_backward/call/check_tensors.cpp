@@ -168,9 +168,6 @@ Result<void> check_tensors(const Call& call) {
   if (call.q.dtype != WAVEJIT_FP16 && call.q.dtype != WAVEJIT_BF16)
     return refuse(bad(call.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
                       dtype_text(call.q.dtype), "1 (fp16), 2 (bf16)"));
-  if (call.d_alibi.data != nullptr)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "d_alibi.data", families::refusal::pointer_text(call.d_alibi.data),
-                      "null: slopes are constants of a model, and no kernel sums over the scores of a head"));
   for (const Named& named : {Named{"q", &call.q}, Named{"k", &call.k}, Named{"v", &call.v}})
     if (auto sizes = attention::check_sizes(named, named.tensor != &call.q, max_batch); !sizes) return sizes;
   return {};

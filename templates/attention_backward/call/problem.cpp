@@ -28,7 +28,6 @@ Result<void> refused(const std::string& where, const std::string& value, const s
 Result<void> check_flags(const Call& call) {
   constexpr std::uint32_t known = WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
-  if (call.reserved != 0) return refused("reserved", std::to_string(call.reserved), "0");
   return {};
 }
 

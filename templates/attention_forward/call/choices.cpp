@@ -47,9 +47,6 @@ Result<void> check_choices(const wavejit_attention_forward_arguments& call, Atte
   if (call.max_total_keys < 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
                       "0, which says nothing, and the keys of all sequences together"));
-  if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
-  if (call.reserved_pages != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_pages", std::to_string(call.reserved_pages), "0"));
   return {};
 }
 

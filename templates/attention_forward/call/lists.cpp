@@ -81,7 +81,7 @@ Result<void> check_kind(const Kind& kind) {
                                      {"list_batches", std::int64_t{call.list_batches}},
                                      {"list_heads", std::int64_t{call.list_heads}},
                                      {"lists_alike", std::int64_t{call.lists_alike}},
-                                     {"reserved_lists", std::int64_t{call.reserved_lists}}})
+                                     {"reserved", std::int64_t{call.reserved}}})
     if (auto good = zero(field, value); !good) return good;
   return {};
 }
@@ -92,7 +92,7 @@ bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
            reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
           static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
           static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads |
-                                     call.lists_alike | call.reserved_lists)) == 0;
+                                     call.lists_alike | call.reserved)) == 0;
 }
 
 bool is_block_size(std::int64_t size) { return size == 64 || size == 128; }
@@ -171,7 +171,7 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
                          std::to_string(least) + " and more, for " + std::to_string(problem.query_length) +
                              " rows in blocks of " + std::to_string(call.list_rows));
   if (call.lists_alike != 0 && call.lists_alike != 1) return refuse_number("lists_alike", call.lists_alike, "0, 1");
-  if (call.reserved_lists != 0) return refuse_number("reserved_lists", call.reserved_lists, "0");
+  if (call.reserved != 0) return refuse_number("reserved", call.reserved, "0");
   if (problem.key_length > max_paged_length)
     return refuse_number("k.sizes[1] (length)", problem.key_length, refusal::up_to("beside lists 0", max_paged_length));
   problem.lists = {.rows = static_cast<std::uint32_t>(call.list_rows),

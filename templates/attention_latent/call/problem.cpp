@@ -141,9 +141,6 @@ Check check_choices(const Call& call) {
   if (call.max_total_keys < 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
                       "0, which says nothing, and the keys of all sequences together"));
-  if (call.reserved != 0) return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved", std::to_string(call.reserved), "0"));
-  if (call.reserved_rows != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "reserved_rows", std::to_string(call.reserved_rows), "0"));
   return {};
 }
 

@@ -294,7 +294,6 @@ Check check_all(const wavejit_cache_append_arguments& call) {
   if (step) step = check_apart(call);
   constexpr std::uint32_t known = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   if (step) step = attention::check_flags(call.flags, known, 0);
-  if (step && call.reserved != 0) step = refused("reserved", std::to_string(call.reserved), "0");
   return step;
 }
 

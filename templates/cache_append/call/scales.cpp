@@ -116,7 +116,6 @@ Check check_scales(const wavejit_cache_append_arguments& call) {
   const Named v = {"v_scale", &call.v_scale};
   if (call.token_scales != 0 && call.token_scales != 1)
     return wrong_scale("token_scales", std::to_string(call.token_scales), "0, 1");
-  if (call.reserved_behind != 0) return wrong_scale("reserved_behind", std::to_string(call.reserved_behind), "0");
   const Scales scales = scales_of(call);
   if (scales == Scales::none || in_rows(scales)) {
     const std::string why = scales == Scales::none ? "beside caches of 16 bits" : "beside rows that have their own";

@@ -135,7 +135,6 @@ std::vector<BadCall> bad_pages() {
        },
        invalid, "block_table = null beside other fields"},
       {"page_layout_3", [](Call& c) { c.page_layout = 3; }, invalid, "page_layout = 3; accepted: 0 to 2"},
-      {"reserved_of_pages", [](Call& c) { c.reserved_pages = 1; }, invalid, "reserved_pages = 1"},
       {"vectorised_without_a_table",
        [](Call& c) {
          c = good_call();
