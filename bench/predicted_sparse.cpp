@@ -38,7 +38,7 @@ Made by `./dev bench predicted sparse`. **Cycles, busy and shares are predicted,
 Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md)):
 
 - `alike`: windows in three dimensions, as video has them. Keys are a grid of blocks, 16 wide and 8 high. A block of rows sees the 12 × 3 × n blocks around its own place; neighbours along the first dimension share 11 of 12 or more.
-  The call says so (`lists_alike`).
+  The call says so (`WAVEJIT_LISTS_ALIKE`).
 - `random`: each list draws its blocks for itself, and so does each head.
 
 All launches of a call count: the kernel that makes walks, what the second launch loses by waiting (7,200 cycles, a guess), and the attention kernel. Arrays hold zeros.
@@ -64,7 +64,7 @@ there: **40 % of dense**. How its lists lie, it does not say.
 What the clock knows of L2: lines that the workgroups dispatched next to each other both read. Random lists of 128 workgroups that run side by side on a die have more in common than two of them do; the clock counts that as reads
 from memory. So rows of random lists are too slow, by as much as a real L2 keeps.
 
-The goals: lists that are alike ≥ 80 % of dense, random ones ≥ 90 % of the bound. Reached, but for random lists on gfx942: 81 %, and 88 % where the call says `lists_alike` = 1.
+The goals: lists that are alike ≥ 80 % of dense, random ones ≥ 90 % of the bound. Reached, but for random lists on gfx942: 81 %, and 88 % where the call says `WAVEJIT_LISTS_ALIKE`.
 
 What the profile says of random lists on gfx942 (`wavejit profile "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:10" --device sim:gfx942`), of the waves' time: loads that find the queue of memory full 22 %, loads that are waited for 21 %,
 the matrix pipe 15 %, a wave's own interval 7 %, barriers 7 %, LDS 2 %, the walk's entries 2 %. Places of workgroups are taken for 97 % of the launch, so its end costs little, and the kernel that makes walks takes 0.8 % of the call. So memory is the
@@ -80,9 +80,9 @@ What was tried of random lists on gfx942, cycles of the attention launch:
 | the same, neighbours on one die (`xcd-swizzle=on`) | 44,726,813 | 19.2 % | 22, 22, 7 % |
 | generic, 32 rows | 79,752,269 | 10.6 % | 23, 18, – |
 | generic, 128 rows: each tile that one of two lists names, twice the products | 44,811,101 | 35.7 % | 11, 21, 13 % |
-| interleaved, 128 rows, as `lists_alike` = 1 chooses | 38,549,760 | 44.2 % | 20, 18, 13 % |
+| interleaved, 128 rows, as `WAVEJIT_LISTS_ALIKE` chooses | 38,549,760 | 44.2 % | 20, 18, 13 % |
 
-So with `lists_alike` = 1 random lists take 38,776,090 cycles of a call on gfx942, the walks' 219,130 and the wait among them, 9 % fewer than without: half of what the matrix pipes multiply is hidden, and they wait less for memory, whose bound is 34,142,913 still without what two lists share (88 %).
+So with `WAVEJIT_LISTS_ALIKE` random lists take 38,776,090 cycles of a call on gfx942, the walks' 219,130 and the wait among them, 9 % fewer than without: half of what the matrix pipes multiply is hidden, and they wait less for memory, whose bound is 34,142,913 still without what two lists share (88 %).
 Who walks shows in no bit. Whether that holds of lists that are shorter, or fit the caches, was not asked, so it is the caller's to say and not the default. A kernel of fewer registers and half of the LDS, tiles of 32 keys, and a second tile on its way in registers (244 of 512 are free) were not tried.
 )";
 

@@ -267,8 +267,8 @@ typedef enum wavejit_call_flags {
    * longer than the maxima, no page of the cache). Waits for the stream. Without it nothing is copied, and wrong values
    * give wrong results but never an access outside the tensors. */
   WAVEJIT_CHECK_LENGTHS = 1,
-  /* An old name, without effect: how keys are cut shows in no bit. (Descriptors: invariance=none.) */
-  WAVEJIT_BATCH_MAY_SHOW = 2,
+  /* With lists of key blocks, a hint, which shows in no bit: neighbouring lists share most of their blocks. */
+  WAVEJIT_LISTS_ALIKE = 2,
   /* `scale` is 0 and means it: every key has the same weight. Without it a scale of 0 is the default. */
   WAVEJIT_SCALE_IS_ZERO = 4,
   /* A call whose kernel is not loaded answers WAVEJIT_NOT_READY: nothing is looked for on disk or compiled, and the
@@ -500,8 +500,6 @@ struct wavejit_attention_forward_arguments {
   int32_t list_keys;    /* 64 or 128 */
   int32_t list_batches; /* B, or 1: all sequences have the same lists */
   int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
-  int32_t lists_alike;  /* a hint, which shows in no bit: 1 where neighbouring lists share most of their blocks */
-  int32_t reserved;     /* 0: fills the place beside the last of an odd number of 4-byte fields */
 
   /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
    * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
@@ -712,7 +710,7 @@ struct wavejit_attention_latent_arguments {
   int32_t splits;             /* ≥ 1; 0: as many as fill the device */
   void* workspace;            /* device memory, aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes;     /* of `workspace`; wavejit_attention_latent_workspace says what is of use */
-  uint32_t flags;             /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
+  uint32_t flags;             /* enum wavejit_call_flags, without those of lists and biases */
   int32_t row_scales;         /* enum wavejit_row_scales: of k, and of second_k */
   const int32_t* block_table; /* device memory, int32; null: dense keys */
   const int32_t* table_starts;
@@ -789,7 +787,7 @@ struct wavejit_softmax_lse_arguments {
   int32_t window_right;               /* the same */
   int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
   const int32_t* key_lengths;         /* device memory, [B]: how many keys count, from the first; null: all */
-  uint32_t flags;                     /* enum wavejit_call_flags, without WAVEJIT_BATCH_MAY_SHOW */
+  uint32_t flags;                     /* enum wavejit_call_flags, without those of lists, biases and launches */
   uint32_t reserved;                  /* 0: fills the place beside the last of an odd number of 4-byte fields */
 };
 

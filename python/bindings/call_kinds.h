@@ -91,7 +91,6 @@ struct Kind<wavejit_attention_forward_arguments> {
       NumberField<A>{"list_keys", &A::list_keys},
       NumberField<A>{"list_batches", &A::list_batches},
       NumberField<A>{"list_heads", &A::list_heads},
-      NumberField<A>{"lists_alike", &A::lists_alike},
       NumberField<A>{"top_k", &A::top_k},
       NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
       NumberField<A>{"key_slots", &A::key_slots},

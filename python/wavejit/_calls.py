@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # enum wavejit_mask
 CAUSAL, WINDOW, PREFIX, CHUNKED = 1, 2, 4, 8
 # enum wavejit_call_flags
-CHECK_LENGTHS, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 4, 128
+CHECK_LENGTHS, LISTS_ALIKE, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 2, 4, 128
 LAUNCHES = {None: 0, 1: 32, 2: 64}
 COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
 # enum wavejit_score_rounding
@@ -471,7 +471,8 @@ class AttentionForwardCall(SequencesCall):
         self._call.set_number("splits", splits)
         if workspace is not None:
             self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches) | (BIAS_BY_TILE if bias_by_tile else 0))
+        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches)
+                              | (BIAS_BY_TILE if bias_by_tile else 0) | (LISTS_ALIKE if lists is not None and lists.alike else 0))
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
@@ -545,7 +546,7 @@ class AttentionForwardCall(SequencesCall):
         if lists.indices is None and lists.full_indices is None or shape is None:
             raise InvalidArgument("lists: neither indices nor full_indices; accepted: one of them, or both")
         for field, number in (("list_batches", shape[0]), ("list_heads", shape[1]), ("list_row_blocks", shape[2]), ("list_rows", lists.rows),
-                              ("list_keys", lists.keys), ("lists_alike", 1 if lists.alike else 0)):
+                              ("list_keys", lists.keys)):
             self._call.set_number(field, number)
 
     def _key_lists(self, queries: DeviceArray, indices: Any, counts: Any, slots: bool, kv_heads: int = 1) -> int:

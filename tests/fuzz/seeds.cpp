@@ -35,7 +35,7 @@ const char* const descriptors[] = {
     "attention_forward fp16 b1 q1 k1 h1 d64",
     "attention_forward bf16 b1 q1024 k8192 h64/8 d128 causal lse",
     "attention_forward bf16 b2 q37 k333 h8/2 d128 causal=64 window=128,0 lse layout=bhsd scale=0.125 seed=7",
-    "attention_forward fp16 b3 q100 k200 h4 d64 bias=bh alibi=h sink softcap=30 splits=4 invariance=none",
+    "attention_forward fp16 b3 q100 k200 h4 d64 bias=bh alibi=h sink softcap=30 splits=4",
     "attention_forward bf16 b3 q9 k9 h4 d128 layout=packed q_lengths=1,3,9 k_lengths=5,3,9 inputs=uniform",
     "attention_forward bf16 b64 q1..32 k0..8192 h64/8 d128 causal layout=paged:16:hnd lse",
     "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal layout=paged:64 q_rows=2111",

@@ -78,7 +78,7 @@ TEST_F(ComparedFields, OfAttentionForward) {
     wrong.push_back({"list_rows = 64", call, [](Forward& c) { c.list_rows = 64; }});
     wrong.push_back({"list_heads = 8", call, [](Forward& c) { c.list_heads = 8; }});
     wrong.push_back({"full_capacity = 4", call, [](Forward& c) { c.full_capacity = 4; }});
-    wrong.push_back({"reserved = 1", call, [](Forward& c) { c.reserved = 1; }});
+    wrong.push_back({"flags = 2", call, [](Forward& c) { c.flags = WAVEJIT_LISTS_ALIKE; }});
   }
   refused(wavejit_attention_forward_supported, forward_calls(WAVEJIT_E4M3), wrong);
 }

@@ -88,7 +88,7 @@ TEST(SoftmaxCall, RefusesWithFieldValueAndWhatIsAccepted) {
       {[](Arguments& a) { a.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX, a.causal_prefix = 71; },
        "causal_prefix = 71"},
       {[](Arguments& a) { a.key_lengths = reinterpret_cast<const std::int32_t*>(0x3); }, "key_lengths = 0x3"},
-      {[](Arguments& a) { a.flags = WAVEJIT_BATCH_MAY_SHOW; }, "flags = 2"},
+      {[](Arguments& a) { a.flags = WAVEJIT_LISTS_ALIKE; }, "flags = 2"},
       {[](Arguments& a) { a.flags = WAVEJIT_COMPILE_BEHIND; }, "flags = 16"},
       {[](Arguments& a) { a.flags = WAVEJIT_SCALE_IS_ZERO, a.scale = 1; }, "scale = 1.0"},
       {[](Arguments& a) { a.reserved = 4; }, "reserved = 4"},

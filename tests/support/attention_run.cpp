@@ -423,7 +423,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
     call.list_keys = in.lists->keys;
     call.list_batches = in.lists->batches;
     call.list_heads = in.lists->heads;
-    call.lists_alike = which.list_form.alike ? 1 : 0;
+    if (which.list_form.alike) call.flags |= WAVEJIT_LISTS_ALIKE;
   }
   const GivenKeyLists key_lists = which.key_lists.value_or(GivenKeyLists{});
   const DeviceArray key_indices(engine, key_lists.indices);

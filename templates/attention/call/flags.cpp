@@ -20,7 +20,7 @@ using families::refusal::refuse;
 
 constexpr std::array<std::pair<std::uint32_t, std::string_view>, 8> names = {
     {{WAVEJIT_CHECK_LENGTHS, "check the lengths"},
-     {WAVEJIT_BATCH_MAY_SHOW, "the batch may show"},
+     {WAVEJIT_LISTS_ALIKE, "lists alike"},
      {WAVEJIT_SCALE_IS_ZERO, "the scale is zero"},
      {WAVEJIT_NO_COMPILE, "no compile"},
      {WAVEJIT_COMPILE_BEHIND, "compile behind"},

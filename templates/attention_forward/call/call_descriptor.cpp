@@ -79,7 +79,8 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
                            : by_head           ? Extent::head
                                                : Extent::one;
   } else if (problem.shape.block_lists && !problem.shape.bias_by_tile)
-    descriptor.lists = {.rows = call.list_rows, .keys = call.list_keys, .alike = call.lists_alike != 0};
+    descriptor.lists = {
+        .rows = call.list_rows, .keys = call.list_keys, .alike = (call.flags & WAVEJIT_LISTS_ALIKE) != 0};
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;
     descriptor.list_each_head = problem.key_list_heads > 1;
@@ -89,7 +90,6 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   if (call.splits > 0) descriptor.splits = call.splits;
   if (problem.launches != attention::Launches::planned)
     descriptor.launches = problem.launches == attention::Launches::one ? 1 : 2;
-  if (problem.any_bits) descriptor.invariance = "none";
   return descriptor;
 }
 

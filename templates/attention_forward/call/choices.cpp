@@ -35,9 +35,8 @@ Result<void> check_splits(const wavejit_attention_forward_arguments& call) {
 Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (auto splits = check_splits(call); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.splits);
-  problem.any_bits = (call.flags & WAVEJIT_BATCH_MAY_SHOW) != 0;
-  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW}) != 0) [[unlikely]] {
-    constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_BATCH_MAY_SHOW | WAVEJIT_SCALE_IS_ZERO |
+  if ((call.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_LISTS_ALIKE}) != 0) [[unlikely]] {
+    constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_LISTS_ALIKE | WAVEJIT_SCALE_IS_ZERO |
                                     WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH |
                                     WAVEJIT_TWO_LAUNCHES | WAVEJIT_BIAS_BY_TILE;
     if (auto flags = check_flags(call.flags, known, call.scale); !flags) return flags;

@@ -266,18 +266,6 @@ Row launches_word() {
       [](const Said& said) { return said.launches == 0 ? std::string() : std::to_string(said.launches); });
 }
 
-Row invariance_word() {
-  return families::value_word<Said>(
-      "invariance", "batch|none",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        if (value != "batch" && value != "none")
-          return wrong(word, "is not known; accepted: invariance=batch, invariance=none");
-        said.invariance = value;
-        return {};
-      },
-      [](const Said& said) { return said.invariance; });
-}
-
 bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -344,7 +332,7 @@ Rows make_rows() {
        bool_mask_word(), attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
-  add_all(rows, {splits_word(), launches_word(), invariance_word(), attention::seed_word<Said>(), inputs_word()});
+  add_all(rows, {splits_word(), launches_word(), attention::seed_word<Said>(), inputs_word()});
   return rows;
 }
 

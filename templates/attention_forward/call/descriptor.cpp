@@ -165,7 +165,6 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
         descriptor.bool_mask == attention::Extent::head || descriptor.bool_mask == attention::Extent::batch_and_head;
     if (descriptor.shape.bool_mask) {
       problem.lists = lists_of_mask(problem, by_batch ? descriptor.batch : 1, by_head ? descriptor.query_heads : 1);
-      problem.any_bits = descriptor.invariance == "none";
       return problem;
     }
     if (descriptor.shape.bias_by_tile) {
@@ -173,7 +172,6 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
       const bool batches = bias == Extent::batch || bias == Extent::batch_and_head || problem.packed_queries;
       const bool heads = bias == Extent::head || bias == Extent::batch_and_head;
       problem.lists = lists_of_mask(problem, batches ? descriptor.batch : 1, heads ? descriptor.query_heads : 1);
-      problem.any_bits = descriptor.invariance == "none";
       return problem;
     }
     // A list a head, with room for every block.
@@ -191,7 +189,6 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
     problem.second_top_k = static_cast<std::uint32_t>(descriptor.second_top_k);
     problem.uneven_lengths = false;
   }
-  problem.any_bits = descriptor.invariance == "none";
   return problem;
 }
 

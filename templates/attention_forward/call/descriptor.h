@@ -71,8 +71,7 @@ struct ProblemDescriptor {
   std::int64_t launches = 0;  // of several runs: 1 or 2; 0: not said
   std::string scale;          // as written: one text, one problem; empty: 1 / sqrt(head dim)
   std::string seed;
-  std::string inputs;      // "normal", "uniform", "adversarial:<name>"; empty: not said
-  std::string invariance;  // "batch", "none"; empty: not said
+  std::string inputs;  // "normal", "uniform", "adversarial:<name>"; empty: not said
 
   // No word: of without_ranges.
   std::optional<bool> paired_tiles = std::nullopt;

@@ -79,11 +79,10 @@ Result<void> check_kind(const Kind& kind) {
                                      {"list_rows", std::int64_t{call.list_rows}},
                                      {"list_keys", std::int64_t{call.list_keys}},
                                      {"list_batches", std::int64_t{call.list_batches}},
-                                     {"list_heads", std::int64_t{call.list_heads}},
-                                     {"lists_alike", std::int64_t{call.lists_alike}},
-                                     {"reserved", std::int64_t{call.reserved}}})
+                                     {"list_heads", std::int64_t{call.list_heads}}})
     if (auto good = zero(field, value); !good) return good;
-  return {};
+  if ((call.flags & WAVEJIT_LISTS_ALIKE) == 0) return {};
+  return refuse_number("flags", call.flags, "2 (lists alike) beside list_indices or full_indices only");
 }
 
 // A call without lists. Hot: looked at once.
@@ -91,8 +90,8 @@ bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
   return ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
            reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
           static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
-          static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads |
-                                     call.lists_alike | call.reserved)) == 0;
+          (static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads) |
+           (call.flags & WAVEJIT_LISTS_ALIKE))) == 0;
 }
 
 bool is_block_size(std::int64_t size) { return size == 64 || size == 128; }
@@ -170,8 +169,6 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
     return refuse_number("list_row_blocks", call.list_row_blocks,
                          std::to_string(least) + " and more, for " + std::to_string(problem.query_length) +
                              " rows in blocks of " + std::to_string(call.list_rows));
-  if (call.lists_alike != 0 && call.lists_alike != 1) return refuse_number("lists_alike", call.lists_alike, "0, 1");
-  if (call.reserved != 0) return refuse_number("reserved", call.reserved, "0");
   if (problem.key_length > max_paged_length)
     return refuse_number("k.sizes[1] (length)", problem.key_length, refusal::up_to("beside lists 0", max_paged_length));
   problem.lists = {.rows = static_cast<std::uint32_t>(call.list_rows),
@@ -182,7 +179,7 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
                    .capacity = static_cast<std::uint64_t>(call.list_capacity),
                    .full_capacity = static_cast<std::uint64_t>(call.full_capacity),
                    .ragged = call.list_starts != nullptr || call.full_starts != nullptr,
-                   .alike = call.lists_alike != 0};
+                   .alike = (call.flags & WAVEJIT_LISTS_ALIKE) != 0};
   problem.shape.block_lists = true;
   if (!walk_bytes(problem))
     return refuse_number("list_capacity", call.list_capacity,

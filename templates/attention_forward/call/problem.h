@@ -75,7 +75,6 @@ struct AttentionProblem {
   std::uint32_t second_slots = 0;
   bool causal = false;
   BlockLists lists = {};  // NOLINT(readability-redundant-member-init): for initializers
-  bool any_bits = false;  // invariance=none: accepted, and nothing follows from it
 
   bool operator==(const AttentionProblem&) const = default;
   // What a row walks, and how much of it is a chunk.

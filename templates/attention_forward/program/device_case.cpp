@@ -168,7 +168,7 @@ void DeviceCase::describe() {
     call_.list_keys = static_cast<std::int32_t>(problem_.list_keys);
     call_.list_batches = static_cast<std::int32_t>(problem_.batch);
     call_.list_heads = static_cast<std::int32_t>(problem_.query_heads);
-    call_.lists_alike = problem_.lists_alike ? 1 : 0;
+    if (problem_.lists_alike) call_.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (extra_.key_lists.top_k != 0) {
     const KeyLists& lists = extra_.key_lists;

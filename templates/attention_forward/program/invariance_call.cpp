@@ -240,7 +240,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     call.list_batches = static_cast<std::int32_t>(pieces.size());
     call.list_heads = static_cast<std::int32_t>(lists.heads);
     call.list_row_blocks = lists.row_blocks;
-    call.lists_alike = way.lists->alike ? 1 : 0;
+    if (way.lists->alike) call.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
 

@@ -22,7 +22,7 @@ constexpr const char* base = "attention_forward bf16 b2 q1024 k8192 h64/8 d128";
 
 TEST(Descriptor, ReadsEveryWordOfThisVersion) {
   const auto parsed = parse_descriptor(
-      "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 invariance=batch "
+      "attention_forward fp16 b3 q5 k0 h8/2 d64 causal lse layout=bhsd scale=0.25 "
       "seed=7 inputs=adversarial:one_hot");
   ASSERT_TRUE(parsed) << parsed.error().detail;
   AttentionShape shape = {{.dtype = attention_forward::DataType::fp16,
@@ -42,7 +42,6 @@ TEST(Descriptor, ReadsEveryWordOfThisVersion) {
   EXPECT_EQ(parsed->scale, "0.25");
   EXPECT_EQ(parsed->seed, "7");
   EXPECT_EQ(parsed->inputs, "adversarial:one_hot");
-  EXPECT_EQ(parsed->invariance, "batch");
 }
 
 TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
@@ -56,8 +55,8 @@ TEST(Descriptor, WordsMayComeInAnyOrderAndPrintInOne) {
                                     "k_total=8192",  "scale=1.5e-1",
                                     "bias=bh",       "alibi=h",
                                     "sink",          "softcap=30",
-                                    "splits=auto",   "invariance=none",
-                                    "seed=3",        "inputs=uniform"};
+                                    "splits=auto",   "seed=3",
+                                    "inputs=uniform"};
   std::string canonical = "attention_forward";
   for (const std::string& word : words) canonical += " " + word;
   std::mt19937 random(1);
@@ -253,7 +252,6 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     if (random() % 2 == 0) d.scale = std::to_string(static_cast<double>(random() % 1000) / 512);
     if (random() % 2 == 0) d.seed = std::to_string(random() >> 1U);
     if (random() % 2 == 0) d.inputs = random() % 2 == 0 ? "normal" : "adversarial:nan-tails";
-    if (random() % 2 == 0) d.invariance = "none";
     const auto parsed = parse_descriptor(to_text(d));
     ASSERT_TRUE(parsed) << parsed.error().detail;
     ASSERT_EQ(*parsed, d) << to_text(d);
@@ -429,8 +427,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"scale=inf", invalid, "scale="}, Refused{"scale=1x", invalid, "scale="},
         Refused{"seed=-1", invalid, "seed="}, Refused{"seed=1e3", invalid, "seed="},
         Refused{"inputs=random", invalid, "inputs=normal"}, Refused{"inputs=adversarial:", invalid, "inputs=normal"},
-        Refused{"inputs=adversarial:../x", invalid, "inputs=normal"},
-        Refused{"invariance=all", invalid, "invariance=batch"},
+        Refused{"inputs=adversarial:../x", invalid, "inputs=normal"}, Refused{"invariance=none", invalid, "help"},
         // said twice
         Refused{"bf16", invalid, "each once"}, Refused{"fp16", invalid, "each once"},
         Refused{"b2", invalid, "each once"}, Refused{"q1", invalid, "each once"}, Refused{"k1", invalid, "each once"},

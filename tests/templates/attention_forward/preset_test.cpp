@@ -106,7 +106,7 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     call.list_heads = static_cast<std::int32_t>(d.query_heads);
     call.list_row_blocks = (d.query_length + d.lists.rows - 1) / d.lists.rows;
     call.list_capacity = 100;
-    call.lists_alike = d.lists.alike ? 1 : 0;
+    if (d.lists.alike) call.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (d.top_k != 0) {
     call.key_indices = static_cast<const std::int32_t*>(fake_address(12));

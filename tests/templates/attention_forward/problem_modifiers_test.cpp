@@ -187,7 +187,9 @@ std::vector<BadField> bad_fields() {
   add("workspace_misaligned", [](Call& c) { c.workspace = reinterpret_cast<void*>(0x10080); }, "workspace = 0x10080");
   add("workspace_bytes_of_nothing", [](Call& c) { c.workspace_bytes = 1; }, "workspace_bytes = 1");
   add("flags", [](Call& c) { c.flags = 256; }, "flags = 256");
-  add("reserved", [](Call& c) { c.reserved = 1; }, "reserved = 1");
+  add(
+      "alike_without_lists", [](Call& c) { c.flags = WAVEJIT_LISTS_ALIKE; },
+      "flags = 2; accepted: 2 (lists alike) beside list_indices or full_indices only");
   add("sequences_of_dense", [](Call& c) { c.sequences = 3; }, "sequences = 3; accepted: 0 or 2 (q.sizes[0])");
   add("max_query_of_dense", [](Call& c) { c.max_query_length = 254; }, "max_query_length = 254; accepted: 0 or 255");
   add("max_key_of_dense", [](Call& c) { c.max_key_length = 1; }, "max_key_length = 1; accepted: 0 or 512");
