@@ -77,7 +77,7 @@ What was tried of random lists on gfx942, cycles of the attention launch:
 | who walks | cycles | of peak busy | waits: memory, full queue, barriers |
 |---|---|---|---|
 | generic, 64 rows, as without a hint | 42,253,435 | 20.2 % | 21, 22, 7 % |
-| the same, neighbours on one die (`xcd-swizzle=on`) | 44,726,813 | 19.2 % | 22, 22, 7 % |
+| the same, neighbours on one die (`xcd_swizzle=on`) | 44,726,813 | 19.2 % | 22, 22, 7 % |
 | generic, 32 rows | 79,752,269 | 10.6 % | 23, 18, – |
 | generic, 128 rows: each tile that one of two lists names, twice the products | 44,811,101 | 35.7 % | 11, 21, 13 % |
 | interleaved, 128 rows, as `WAVEJIT_LISTS_ALIKE` chooses | 38,549,760 | 44.2 % | 20, 18, 13 % |

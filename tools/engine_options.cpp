@@ -41,6 +41,18 @@ CLI::Option* limit_count(CLI::Option* option, int most) {
   });
 }
 
+std::vector<std::string> pipeline_words_in(std::string_view pipeline) {
+  std::vector<std::string> names;
+  while (!pipeline.empty()) {
+    const std::size_t space = std::min(pipeline.find(' '), pipeline.size());
+    const std::string_view word = pipeline.substr(0, space);
+    if (const std::size_t equals = word.find('='); equals != std::string_view::npos)
+      names.emplace_back(word.substr(0, equals));
+    pipeline.remove_prefix(std::min(space + 1, pipeline.size()));
+  }
+  return names;
+}
+
 std::string absolute_layers(std::string_view layers) {
   std::string absolute;
   for (;;) {
@@ -145,13 +157,15 @@ std::vector<std::string> EngineOptions::given_names() const {
   std::vector<std::string> names;
   for (const EngineOption& row : engine_options)
     if (is_settable(row) && !(chosen_.*row.text).empty()) names.emplace_back(name_of(row));
+  for (std::string& word : pipeline_words_in(chosen_.pipeline)) names.push_back(std::move(word));
   return names;
 }
 
 std::string EngineOptions::given_words() const {
   std::string words;
   for (const EngineOption& row : engine_options)
-    if (is_settable(row) && !(chosen_.*row.text).empty()) words += fmt::format(" {} {}", row.flag, chosen_.*row.text);
+    if (const std::string& text = chosen_.*row.text; is_settable(row) && !text.empty())
+      words += text.contains(' ') ? fmt::format(" {} '{}'", row.flag, text) : fmt::format(" {} {}", row.flag, text);
   return words;
 }
 

@@ -26,11 +26,11 @@ class EngineOptions {
   void add_compiler(CLI::App& command, bool with_pipeline = true);
   void add_log_level(CLI::App& command);
 
-  // Sets one by its name without dashes in front ("stagger"), as if it stood on the command line; the library judges
+  // Sets one by its name without dashes in front ("kv-splits"), as if it stood on the command line; the library judges
   // the value. False for a name that is none of settable_names().
   bool set(std::string_view name, std::string value);
   static std::vector<std::string_view> settable_names();
-  // Those of them that were given, by either way.
+  // Those of them that were given, by either way, and the words behind a pipeline.
   std::vector<std::string> given_names() const;
 
   // "off", "ro", "rw": for commands that show no option for it.
@@ -48,6 +48,8 @@ class EngineOptions {
   wavejit::EngineOptions chosen_;
 };
 
+// "stagger" and "setprio" of "dualwave stagger=off setprio=off".
+std::vector<std::string> pipeline_words_in(std::string_view pipeline);
 // Layers with ':' between, each from the root of the file system on.
 std::string absolute_layers(std::string_view layers);
 // An option that takes one of a few words; errors read "'fp17' is not accepted; fp16, bf16 are".

@@ -58,9 +58,8 @@ struct Typed {
   std::string_view field;
   std::string_view option;
 };
-constexpr std::array<Typed, 7> typed = {{{"options.cache_directory = ", "--cache-dir "},
+constexpr std::array<Typed, 6> typed = {{{"options.cache_directory = ", "--cache-dir "},
                                          {"options.cache_mode = ", "--cache "},
-                                         {"options.output_store = ", "--o-store "},
                                          {"cache_directory = ", "--cache-dir "},
                                          {"cache_mode = ", "--cache "},
                                          {"device = ", "--device "},

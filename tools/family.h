@@ -241,9 +241,8 @@ class Family {
   // `prebuild --model`: descriptors of what an engine calls of this family that serves the model.
   virtual std::vector<std::string> serving_lines(const ServedModel& /*served*/) const { return {}; }
 
-  // Why a setting of the command line ("stagger") means nothing to a kernel of this spec: "only pipeline=dualwave has
-  // it".
-  // Empty: it does, or the family does not know it.
+  // Why a setting of the command line, or a word of its pipeline ("stagger"), means nothing to a kernel of this spec:
+  // "only pipeline=dualwave has it". Empty: it does, or the family does not know it.
   virtual std::string without_setting(const std::string& /*kernel_spec*/, std::string_view /*name*/) const {
     return {};
   }

@@ -67,7 +67,7 @@ class Tuning {
   // stands alone, so that the report says why.
   virtual std::vector<Candidate> candidates(const std::vector<std::string>& parameters, const std::string& target,
                                             const Problem& problem) const = 0;
-  // Options of the engine that make it so, by their names on the command line: {"xcd-swizzle", "off"}.
+  // Options of the engine that make it so, by their names on the command line: {"pipeline", "auto xcd_swizzle=off"}.
   virtual NamedValues engine_options(const Candidate& candidate) const = 0;
 
   // Problems of one group share a default: a group has one row of the table. In the table's order.

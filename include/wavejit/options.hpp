@@ -48,6 +48,19 @@ struct EngineOptions {
   }
 };
 
+// Words that stand behind the name of a `pipeline`, one value of each. docs/environment.md has them all.
+inline constexpr const char* pipeline_words[] = {"stagger=off", "setprio=off", "o_store=scalar", "lazy_rescale=off",
+                                                 "xcd_swizzle=on"};
+// What somebody meant who took such a word for an option: "auto stagger=off" of "stagger". Empty: it is none.
+inline std::string meant_pipeline(std::string name) {
+  for (char& letter : name)
+    if (letter == '-') letter = '_';
+  if (name == "output_store") name = "o_store";
+  for (const std::string word : pipeline_words)
+    if (word.compare(0, word.find('='), name) == 0) return "auto " + word;
+  return {};
+}
+
 // What is known of each option, to list or to set them by name.
 enum class OptionScope : std::uint8_t { device, cache, upkeep, remote, compiler, kernel, launch, log };
 struct EngineOption {

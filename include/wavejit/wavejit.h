@@ -177,13 +177,9 @@ struct wavejit_engine_options {
   const char* cache_mode;   /* "off" (refused beside cache_layers), "ro", "rw" (default)               WAVEJIT_CACHE */
   const char* lowering;     /* "llvm" (default), "comgr"                                            WAVEJIT_LOWERING */
   const char* compile;      /* "inprocess" (default), "isolated"                                     WAVEJIT_COMPILE */
-  const char* output_store; /* "auto" (default), "permlane", "scalar"                                WAVEJIT_O_STORE */
   const char* log_level;    /* "off", "error", "warning" (default), "info", "debug"                WAVEJIT_LOG_LEVEL */
-  const char* pipeline;     /* "auto" (default), "generic", "dualwave", "interleaved"               WAVEJIT_PIPELINE */
-  const char* stagger;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_STAGGER */
-  const char* setprio;      /* of dualwave: "on" (default), "off"                                    WAVEJIT_SETPRIO */
-  const char* lazy_rescale; /* "on" (default), "off": sums follow the maximum at once          WAVEJIT_LAZY_RESCALE */
-  const char* xcd_swizzle;  /* "auto" (default), "on", "off": neighbouring heads on one die      WAVEJIT_XCD_SWIZZLE */
+  const char* pipeline;     /* "auto" (default), "generic", "dualwave", "interleaved"; behind it words for developers
+                               (docs/environment.md): "dualwave stagger=off"                    WAVEJIT_PIPELINE */
   const char* kv_splits;    /* "auto" (default) or a number: of calls that do not say             WAVEJIT_KV_SPLITS */
   const char* cache_layers; /* read-only folders and archives, with ':' between, asked first   WAVEJIT_CACHE_LAYERS */
   const char* cache_limit;  /* of cache_directory: "1GiB" (default), "512MiB", "none"           WAVEJIT_CACHE_LIMIT */

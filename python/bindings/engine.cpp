@@ -119,7 +119,10 @@ EngineOptions options_from(const nb::dict& given) {
     for (const EngineOption& option : engine_options)
       if (name == option.name) found = &option;
     if (found == nullptr) {
-      std::string message = "'" + name + "' is no option; accepted:";
+      const std::string meant = meant_pipeline(name);
+      std::string message = "'" + name + "' is no option";
+      if (!meant.empty()) message += " (did you mean pipeline=\"" + meant + "\"?)";
+      message += "; accepted:";
       for (const EngineOption& option : engine_options) message += std::string(" ") + option.name;
       throw nb::type_error(message.c_str());
     }

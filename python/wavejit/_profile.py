@@ -223,7 +223,7 @@ def profile(subject: str | os.PathLike[str] | Call, *, device: str | None = None
     timeline
         A file for Perfetto: 24576 cycles of a compute unit.
     options
-        By an engine's names. One that means nothing to the kernel is refused (`stagger` on a generic one).
+        By an engine's names. A word of `pipeline` that means nothing to the kernel is refused (`stagger=off` on a generic one).
 
     Raises InvalidArgument for a device that is not simulated and for what cannot be right, Unsupported, CompileFailed,
     NoDevice, IoError for `timeline`.
@@ -250,9 +250,8 @@ def compare(a: str | os.PathLike[str] | Call, b: str | os.PathLike[str] | Call |
             b_settings: Mapping[str, Any] | None = None, device: str | None = None, **options: Any) -> Comparison:
     """Two calls or kernels side by side, as a simulated GPU predicts them. `b` None: `a` again, with other settings.
 
-    Settings are a code object's launch as in `profile`, and how a kernel is made: device, pipeline, stagger, setprio,
-    lazy_rescale, xcd_swizzle, kv_splits, output_store ("o_store" too), lowering. `options` are for both. Raises what
-    `profile` raises.
+    Settings are a code object's launch as in `profile`, and how a kernel is made: device, pipeline, kv_splits, lowering.
+    `options` are for both. Raises what `profile` raises.
 
     >>> import wavejit
     >>> line = "attention_forward bf16 b1 q64 k64 h2 d64"
@@ -284,7 +283,7 @@ def _settings(name: str, flag: str, given: Mapping[str, Any] | None) -> list[str
         if isinstance(value, (list, tuple)):
             value = ",".join(map(str, value))
         (text,) = _offline.option_texts({f"{name}[{key!r}]": value}).values() if value is not None else ("",)
-        words.append(f"{flag}={'o-store' if key == 'output_store' else key.replace('_', '-')}={text}")
+        words.append(f"{flag}={key.replace('_', '-')}={text}")
     return words
 
 

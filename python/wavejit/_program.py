@@ -47,7 +47,7 @@ FLAGS = {name: flag for name, (_, flag) in _OPTIONS.items() if flag}
 # Those that it takes from the environment alone.
 VARIABLES = tuple(name for name, (_, flag) in _OPTIONS.items() if not flag)
 # The program's words for what Python calls otherwise.
-_PYTHON_NAMES = {"--o-store": "output_store", "--cache": "cache_mode", "--set": "settings", "--set-a": "a_settings", "--set-b": "b_settings"}
+_PYTHON_NAMES = {"--cache": "cache_mode", "--set": "settings", "--set-a": "a_settings", "--set-b": "b_settings"}
 # Exit codes that say that there is no answer (tools/exit_code.h).
 _FILE = 3
 _ERRORS: dict[int, type[_errors.Error]] = {

@@ -106,7 +106,7 @@ TEST_P(AttentionInvariance, RepeatedRuns) {
 
 TEST_P(AttentionInvariance, StorePathsGiveTheSameBits) {
   Engine by_default(target());
-  Engine scalar(target(), nullptr, "scalar");
+  Engine scalar(target(), nullptr, "auto o_store=scalar");
   const AttentionCase which = make_case(storage(), 1, 100, 90, 2, 1, head_dim(), true, 36);
   EXPECT_EQ(run(by_default, which).o, run(scalar, which).o);
 }

@@ -132,12 +132,9 @@ TEST_P(DualWave, TogglesMoveWorkAndNoBits) {
   for (const char* stagger : {"on", "off"}) {
     for (const char* setprio : {"on", "off"}) {
       for (const char* store : {"permlane", "scalar"}) {
-        SCOPED_TRACE(std::format("stagger {} setprio {} o_store {}", stagger, setprio, store));
-        wavejit_engine_options options = with_pipeline("dualwave");
-        options.stagger = stagger;
-        options.setprio = setprio;
-        options.output_store = store;
-        Engine engine(subject().target, options);
+        const std::string pipeline = std::format("dualwave stagger={} setprio={} o_store={}", stagger, setprio, store);
+        SCOPED_TRACE(pipeline);
+        Engine engine(subject().target, with_pipeline(pipeline.c_str()));
         for (const Schedule& schedule : schedules) {
           set_schedule(schedule.order, schedule.seed);
           expect_same(run_attention(engine.get(), which), wanted);

@@ -102,7 +102,7 @@ TEST_P(QueryFp32, WhoseDimsStandApartIsRefusedByName) {
 }
 
 TEST(OutputFp32, OfAStoreThatSwapsHalvesIsRefusedByName) {
-  const Engine engine("gfx950", nullptr, "permlane");
+  const Engine engine("gfx950", nullptr, "auto o_store=permlane");
   AttentionCase which = make_case(Storage::bf16, 1, 4, 64, 1, 1, 64, false, 15);
   which.output_fp32 = true;
   const AttentionOutput refused = run_attention(engine.get(), which);

@@ -15,14 +15,14 @@ class AttentionToggles : public ::testing::TestWithParam<std::string> {};
 
 wavejit_engine_options lazy(const char* value) {
   wavejit_engine_options options{};
-  options.lazy_rescale = value;
+  options.pipeline = value;
   return options;
 }
 
 // Maxima that grow a little with every tile: kept behind with lazy rescaling, followed without.
 TEST_P(AttentionToggles, LazyRescaleIsRightOnAndOff) {
-  const Pipelines on(GetParam(), lazy("on"));
-  const Pipelines off(GetParam(), lazy("off"));
+  const Pipelines on(GetParam(), lazy("auto lazy_rescale=on"));
+  const Pipelines off(GetParam(), lazy("auto lazy_rescale=off"));
   for (const Storage storage : {Storage::fp16, Storage::bf16}) {
     for (const double step : {0.7, 3.0, 9.0}) {
       SCOPED_TRACE(std::format("step {}", step));
@@ -42,9 +42,9 @@ TEST_P(AttentionToggles, LazyRescaleIsRightOnAndOff) {
 
 TEST_P(AttentionToggles, SwizzledHeadsHaveTheSameBits) {
   wavejit_engine_options options{};
-  options.xcd_swizzle = "on";
+  options.pipeline = "auto xcd_swizzle=on";
   const Pipelines on(GetParam(), options);
-  options.xcd_swizzle = "off";
+  options.pipeline = "auto xcd_swizzle=off";
   const Pipelines off(GetParam(), options);
   for (const int kv_heads : {2, 16}) {
     AttentionCase which = make_case(Storage::bf16, 2, 40, 70, 16, kv_heads, 64, true, 301);
@@ -60,7 +60,7 @@ TEST_P(AttentionToggles, SwizzledHeadsHaveTheSameBits) {
 // MI300A, MI308X, a partition of one die, a gfx950 board of four: other dies get the heads, and nobody sees it.
 TEST_P(AttentionToggles, BoardsOfFewDiesHaveTheSameBits) {
   wavejit_engine_options options{};
-  options.xcd_swizzle = "on";
+  options.pipeline = "auto xcd_swizzle=on";
   AttentionCase which = make_case(Storage::bf16, 2, 40, 70, 12, 4, 64, true, 302);
   add_alibi(which, 2);
   set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);

@@ -17,7 +17,7 @@ DEVICE = ["--device", "sim:gfx950", "--cache", "off"]
 # A page, the beginning of the first line of what it shows, and what prints that.
 SHOWN = (
     ("docs/profile.md", "profile  ", ["profile", PROBLEM, *DEVICE]),
-    ("docs/profile.md", "A          B  B - A", ["compare", PROBLEM, "--set-b", "stagger=off", *DEVICE]),
+    ("docs/profile.md", "A          B  B - A", ["compare", PROBLEM, "--set-b", "pipeline=auto stagger=off", *DEVICE]),
     ("docs/profile.md", "cycles   5", ["profile", "attention_forward bf16 b1 q8192 k8192 h16/4 d64", *DEVICE]),
 )
 GENERATED = re.compile(r"(<!-- wavejit ([^\n>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)

@@ -224,11 +224,11 @@ int main(int argc, char** argv) {
   write_answers(corpus);
   const std::string zero(1, '\0');
   write(corpus / "config" / "words",
-        "sim:gfx950x2" + zero + "/tmp/x" + zero + "rw" + zero + "/image:/a.wavejit-archive" + zero + "512MiB" + zero +
-            "250" + zero + "llvm" + zero + "isolated" + zero + "permlane" + zero + "debug" + zero + "dualwave" + zero +
-            "on" + zero + "off" + zero + "on" + zero + "auto" + zero + "4" + zero + "/xdg" + zero + "/home/x" + zero +
-            "hip:1" + zero + "/y" + zero + "ro" + zero + "/b" + zero + "none" + zero + "0" + zero + "scalar" + zero +
-            "auto" + zero + "info");
+        "sim:gfx950x2" + zero + "/tmp/x" + zero + "rw" + zero + "llvm" + zero + "isolated" + zero + "debug" + zero +
+            "dualwave stagger=off ladder=early lazy_rescale=off xcd_swizzle=on" + zero + "4" + zero +
+            "/image:/a.wavejit-archive" + zero + "512MiB" + zero + "250" + zero);
+  write(corpus / "config" / "pipeline", "hip:1" + zero + "/y" + zero + "ro" + zero + "comgr" + zero + "inprocess" +
+                                            zero + "info" + zero + "o_store=scalar setprio=off" + zero + "auto");
   write(corpus / "config" / "empty", zero + zero + zero);
   return 0;
 }

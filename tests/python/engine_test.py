@@ -110,7 +110,7 @@ class Serving(unittest.TestCase):
             self.assertEqual(counts["target"], "gfx950")
 
     def test_options_by_name_and_their_forms(self):
-        with tempfile.TemporaryDirectory() as folder, engine(cache_dir=folder, cache_layers=[], stagger=False, kv_splits=1, log_level="off") as it:
+        with tempfile.TemporaryDirectory() as folder, engine(cache_dir=folder, cache_layers=[], pipeline="auto stagger=off", kv_splits=1, log_level="off") as it:
             it.prepare(SMALL)
             self.assertEqual(it.statistics()["compiled"], 1)
             (entry,) = wavejit.cache.entries(cache_dir=folder, cache_packaged=False)

@@ -238,7 +238,7 @@ class Profiles(unittest.TestCase):
         self.assertTrue(profile.page.startswith("<!doctype html>") and LINE in profile.page)
 
     def test_an_engines_options_lie_beneath(self):
-        with wavejit.Engine("sim:gfx942", stagger=False, kv_splits=2, log_level="off") as engine:
+        with wavejit.Engine("sim:gfx942", pipeline="auto stagger=off", kv_splits=2, log_level="off") as engine:
             rows = engine.empty((1, 8, 1, 64), "bf16")
             keys = engine.empty((1, 2048, 1, 64), "bf16")
             split = engine.profile(engine.attention_forward_call(rows, keys, keys))
@@ -249,8 +249,8 @@ class Profiles(unittest.TestCase):
             self.assertEqual(engine.profile(LINE, device="sim:gfx950").target, "gfx950")
 
     def test_compared(self):
-        compared = wavejit.compare(LINE, a_settings={"device": "sim:gfx942"}, b_settings={"device": "sim:gfx950", "lazy_rescale": False})
-        self.assertEqual((compared.a.target, compared.b.target, compared.b.settings), ("gfx942", "gfx950", "device=sim:gfx950 lazy-rescale=off"))
+        compared = wavejit.compare(LINE, a_settings={"device": "sim:gfx942"}, b_settings={"device": "sim:gfx950", "pipeline": "auto lazy_rescale=off"})
+        self.assertEqual((compared.a.target, compared.b.target, compared.b.settings), ("gfx942", "gfx950", "device=sim:gfx950 pipeline=auto lazy_rescale=off"))
         rows = {row.name: row for row in compared.differences}
         self.assertEqual((rows["cycles"].a, rows["cycles"].b), (str(compared.a.cycles), str(compared.b.cycles)))
         self.assertIn("iframe", compared._repr_html_())
@@ -271,7 +271,8 @@ class Profiles(unittest.TestCase):
             (bad, "subject = '-h'", "-h", {}),
             (TypeError, "subject: a int; accepted: a descriptor, a call", 3, {}),
             (wavejit.Unsupported, "head dim", "attention_forward bf16 b1 q8 k8 h2 d7", {}),
-            (bad, "stagger means nothing to this kernel", LINE, {"stagger": False}),
+            (bad, "stagger means nothing to this kernel", LINE, {"pipeline": "auto stagger=off"}),
+            (TypeError, "'stagger' is no option", LINE, {"stagger": False}),
             (bad, "settings grid=1,2: 'grid' is a word of code objects", LINE, {"settings": {"grid": (1, 2)}}),
             (wavejit.IoError, "timeline /proc/x", LINE, {"timeline": "/proc/x"}),
         ):
@@ -280,8 +281,8 @@ class Profiles(unittest.TestCase):
             self.assertIs(type(caught.exception), kind)
         with self.assertRaisesRegex(bad, "B is missing"):
             wavejit.compare(LINE, device="sim:gfx950")
-        self.assertEqual(_profile._settings("x", "--set", {"output_store": "auto", "arguments": ["buffer:1MiB", "i32:4"], "xcd_swizzle": True}),
-                         ["--set=o-store=auto", "--set=arguments=buffer:1MiB,i32:4", "--set=xcd-swizzle=on"])
+        self.assertEqual(_profile._settings("x", "--set", {"pipeline": "auto xcd_swizzle=on", "arguments": ["buffer:1MiB", "i32:4"], "kv_splits": 2}),
+                         ["--set=pipeline=auto xcd_swizzle=on", "--set=arguments=buffer:1MiB,i32:4", "--set=kv-splits=2"])
 
 
 class Options(unittest.TestCase):
@@ -290,10 +291,10 @@ class Options(unittest.TestCase):
             wavejit.explain(LINE, "gfx950", colour="red")
         known = set(str(caught.exception).partition("accepted:")[2].split())
         self.assertEqual(known, {*_program.FLAGS, *_program.VARIABLES})
-        of_engine = {"output_store": "auto", "cache_mode": "ro", "device": "hip"}
+        of_engine = {"pipeline": "auto o_store=scalar", "cache_mode": "ro", "device": "hip"}
         command = _program.command(["sweep"], {"cache_dir": "/x", "cache_limit": "1MiB"}, of_engine)
         self.assertEqual(command.arguments, ["sweep", "--cache-dir=/x", "--device=hip"])
-        self.assertEqual(command.environment, {"WAVEJIT_CACHE_LIMIT": "1MiB", "WAVEJIT_O_STORE": "auto", "WAVEJIT_CACHE": "ro"})
+        self.assertEqual(command.environment, {"WAVEJIT_CACHE_LIMIT": "1MiB", "WAVEJIT_PIPELINE": "auto o_store=scalar", "WAVEJIT_CACHE": "ro"})
         self.assertEqual(_program.command(["sweep"], {"device": "sim:gfx942"}, of_engine).arguments, ["sweep", "--device=sim:gfx942"])
 
     def test_what_the_program_misses_is_no_news_of_the_engine(self):

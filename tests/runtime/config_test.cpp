@@ -7,7 +7,6 @@
 
 #include <array>
 
-#include "families/call/family.h"
 #include "runtime/settings/variables.h"
 
 namespace wavejit::tests {
@@ -64,49 +63,12 @@ std::vector<Variable> variables() {
        [](const Config& c) { return std::string(to_text(c.compile.value)); },
        [](const Config& c) { return c.compile.from; },
        "inprocess"},
-      {"WAVEJIT_O_STORE",
-       &Environment::output_store,
-       &wavejit_engine_options::output_store,
-       {"auto", "permlane", "scalar"},
-       [](const Config& c) { return c.output_store.value; },
-       [](const Config& c) { return c.output_store.from; },
-       "auto"},
       {"WAVEJIT_PIPELINE",
        &Environment::pipeline,
        &wavejit_engine_options::pipeline,
        {"auto", "generic", "dualwave", "interleaved"},
-       [](const Config& c) { return c.pipeline.value; },
+       [](const Config& c) { return to_text(c.pipeline.value); },
        [](const Config& c) { return c.pipeline.from; },
-       "auto"},
-      {"WAVEJIT_STAGGER",
-       &Environment::stagger,
-       &wavejit_engine_options::stagger,
-       {"on", "off"},
-       [](const Config& c) { return c.stagger.value; },
-       [](const Config& c) { return c.stagger.from; },
-       "on"},
-      {"WAVEJIT_SETPRIO",
-       &Environment::setprio,
-       &wavejit_engine_options::setprio,
-       {"on", "off"},
-       [](const Config& c) { return c.setprio.value; },
-       [](const Config& c) { return c.setprio.from; },
-       "on"},
-      {"WAVEJIT_LAZY_RESCALE",
-       &Environment::lazy_rescale,
-       &wavejit_engine_options::lazy_rescale,
-       {"on", "off"},
-       [](const Config& c) { return std::string(c.lazy_rescale.value ? "on" : "off"); },
-       [](const Config& c) { return c.lazy_rescale.from; },
-       "on"},
-      {"WAVEJIT_XCD_SWIZZLE",
-       &Environment::xcd_swizzle,
-       &wavejit_engine_options::xcd_swizzle,
-       {"auto", "on", "off"},
-       [](const Config& c) {
-         return std::string(!c.xcd_swizzle.value ? "auto" : *c.xcd_swizzle.value ? "on" : "off");
-       },
-       [](const Config& c) { return c.xcd_swizzle.from; },
        "auto"},
       {"WAVEJIT_KV_SPLITS",
        &Environment::kv_splits,
@@ -184,75 +146,6 @@ TEST(Config, AWrongOptionIsAnErrorThatNamesTheField) {
     EXPECT_THAT(config.error().detail, HasSubstr("\"bogus\""));
     for (const std::string& word : v.accepted) EXPECT_THAT(config.error().detail, HasSubstr(word));
   }
-}
-
-TEST(Config, WordsBehindThePipelineArePinnedByOptionsOnly) {
-  struct Accepted {
-    const char* text;
-    const char* pipeline;
-    const char* pinned;
-    const char* pins;  // as families read them
-  };
-  const Accepted accepted[] = {
-      {"dualwave ladder=early", "dualwave", "ladder=early", "pipeline=dualwave ladder=early"},
-      {"generic tile_queries=64", "generic", "tile_queries=64", "pipeline=generic tile_queries=64"},
-      {"dualwave", "dualwave", "", "pipeline=dualwave"},
-      {"auto tiles=single ladder=late", "auto", "tiles=single ladder=late", "tiles=single ladder=late"},
-      {"auto", "auto", "", ""},
-  };
-  for (const Accepted& each : accepted) {
-    wavejit_engine_options options = no_options();
-    options.pipeline = each.text;
-    const auto config = make_config(&options, home_only());
-    ASSERT_TRUE(config) << config.error().detail;
-    EXPECT_EQ(config->pipeline.value, each.pipeline);
-    EXPECT_EQ(config->pinned, each.pinned);
-    EXPECT_EQ(toggles_of(*config).pins, each.pins);
-    EXPECT_THAT(describe(*config), ::testing::Contains(std::string("pipeline=") + each.text + " (option)"));
-    if (config->pinned.empty()) continue;
-
-    Environment environment = home_only();
-    environment.pipeline = each.text;
-    const auto from_variable = make_config(nullptr, environment);
-    ASSERT_TRUE(from_variable);
-    EXPECT_EQ(from_variable->pinned, "");
-    EXPECT_THAT(from_variable->warnings, ::testing::ElementsAre(HasSubstr("WAVEJIT_PIPELINE=")));
-  }
-  for (const char* wrong : {"dualwave ", "dualwave  ladder=early", "quick ladder=early", " dualwave"}) {
-    wavejit_engine_options options = no_options();
-    options.pipeline = wrong;
-    const auto config = make_config(&options, home_only());
-    ASSERT_FALSE(config) << wrong;
-    EXPECT_EQ(config.error().status, WAVEJIT_INVALID_ARGUMENT);
-    EXPECT_THAT(config.error().detail, HasSubstr("auto, generic, dualwave, interleaved")) << wrong;
-  }
-}
-
-TEST(Config, FamiliesSayWhichWordsPinAKernel) {
-  for (const char* good : {"", "ladder=early", "tile_queries=64", "tiles=paired ladder=late tile_queries=32"})
-    EXPECT_TRUE(families::check_pins(good)) << good;
-  for (const char* wrong :
-       {"ladder", "ladder=", "tile=64", "tile_queries=0", "tile_queries=-1", "tile_queries=64 tile_queries=32",
-        "ladder=early ladder=late", "tiles=two", "tiles=paired tiles=single", "stagger=off"}) {
-    const auto checked = families::check_pins(wrong);
-    ASSERT_FALSE(checked) << wrong;
-    EXPECT_EQ(checked.error().status, WAVEJIT_INVALID_ARGUMENT);
-    EXPECT_THAT(
-        checked.error().detail,
-        HasSubstr("accepted: tile_queries=<rows>, chunk_waves=<waves, 1: none share> or auto, tiles=paired or single, "
-                  "ladder=<name>, each once"));
-  }
-}
-
-TEST(Config, WhatAFamilyDoesItsOwnWayIsCarriedAsText) {
-  wavejit_engine_options options = no_options();
-  EXPECT_EQ(toggles_of(*make_config(&options, home_only())).ways, "");
-  options.stagger = "off";
-  options.setprio = "on";
-  options.output_store = "scalar";
-  const families::Toggles toggles = toggles_of(*make_config(&options, home_only()));
-  EXPECT_EQ(toggles.ways, "output_store=scalar stagger=off");
-  EXPECT_FALSE(toggles.pins_kernels());
 }
 
 TEST(Config, OptionsWinOverVariablesAlsoOverWrongOnes) {
@@ -540,10 +433,8 @@ TEST(Config, DescribesEachSettingWithItsOrigin) {
                           "cache_lock_wait=10000 (default)", "cache_remote=none (default)",
                           "cache_remote_key_file=none (default)", "cache_remote_authorities=the system's (default)",
                           "cache_remote_connect_timeout=200 (default)", "cache_remote_timeout=500 (default)",
-                          "lowering=llvm (default)", "compile=inprocess (default)", "output_store=auto (default)",
-                          "pipeline=auto (default)", "stagger=on (default)", "setprio=on (default)",
-                          "lazy_rescale=on (default)", "xcd_swizzle=auto (default)", "kv_splits=auto (default)",
-                          "miss_log=none (default)", "log_level=warning (default)"));
+                          "lowering=llvm (default)", "compile=inprocess (default)", "pipeline=auto (default)",
+                          "kv_splits=auto (default)", "miss_log=none (default)", "log_level=warning (default)"));
 }
 
 // A typing error in a name is as silent as an unset variable, unless it is said.

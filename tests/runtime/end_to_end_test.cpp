@@ -91,14 +91,14 @@ TEST_F(EndToEnd, ColdThenWarmWithoutTheCompiler) {
 
 TEST_F(EndToEnd, EachVariableIsObeyed) {
   auto variables = on("sim:gfx950");
-  variables["WAVEJIT_O_STORE"] = "scalar";
+  variables["WAVEJIT_PIPELINE"] = "auto o_store=scalar";
   variables["WAVEJIT_LOG_LEVEL"] = "info";
   const Outcome scalar = run(variables);
   ASSERT_EQ(scalar.status, 0) << scalar.out << scalar.error;
   EXPECT_THAT(scalar.out, HasSubstr("o_store=scalar"));
   EXPECT_THAT(scalar.out, HasSubstr("correct=1"));
   EXPECT_THAT(scalar.error, HasSubstr("[info] compile attention_forward fp16 d64"));
-  variables.erase("WAVEJIT_O_STORE");
+  variables.erase("WAVEJIT_PIPELINE");
   variables["WAVEJIT_CACHE"] = "off";
   variables["WAVEJIT_CACHE_DIR"] = directory_.path() + "/other";
   ASSERT_EQ(run(variables).status, 0);
@@ -125,7 +125,7 @@ TEST_F(EndToEnd, AWrongVariableIsOneWarning) {
 
 TEST_F(EndToEnd, WhatCannotBeDoneIsAStatus) {
   auto variables = on("sim:gfx942");
-  variables["WAVEJIT_O_STORE"] = "permlane";
+  variables["WAVEJIT_PIPELINE"] = "o_store=permlane";
   Outcome outcome = run(variables);
   EXPECT_EQ(WEXITSTATUS(outcome.status), WAVEJIT_UNSUPPORTED) << outcome.out << outcome.error;
   EXPECT_THAT(outcome.out, HasSubstr("v_permlane32_swap"));

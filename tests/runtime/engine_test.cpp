@@ -197,7 +197,7 @@ std::function<bool()> both_called(const runtime::Engine& engine) {
 
 // Queries of 255 and of 300 rows are two shapes; without the pipeline for long ones they are one kernel.
 TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
-  config_.pipeline.value = "generic";
+  config_.pipeline.value.name = "generic";
   fake_codegen().delay_ms = 100;
   const auto engine = make_engine();
   fake_codegen().awaits = both_called(*engine);
@@ -219,7 +219,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
 }
 
 TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
-  config_.pipeline.value = "generic";
+  config_.pipeline.value.name = "generic";
   fake_codegen().delay_ms = 100;
   fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
   const auto engine = make_engine();

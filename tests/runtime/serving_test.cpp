@@ -436,7 +436,7 @@ TEST_F(Serving, TheHookHearsOfFailuresOnce) {
 }
 
 TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
-  config_.pipeline.value = "generic";
+  config_.pipeline.value.name = "generic";
   listen();
   const auto engine = make_engine();
   for (const std::int64_t queries : {64, 255}) {

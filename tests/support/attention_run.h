@@ -136,7 +136,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
 // build's tests keep (support/kept.h), or are compiled.
 class Engine {
  public:
-  explicit Engine(const std::string& target, const char* cache_directory = nullptr, const char* output_store = nullptr,
+  explicit Engine(const std::string& target, const char* cache_directory = nullptr, const char* pipeline = nullptr,
                   const char* lowering = nullptr);
   // Everything but the device and the cache.
   Engine(const std::string& target, wavejit_engine_options options);

@@ -11,14 +11,14 @@
 
 namespace wavejit::tests {
 
-Engine::Engine(const std::string& target, const char* cache_directory, const char* output_store, const char* lowering) {
+Engine::Engine(const std::string& target, const char* cache_directory, const char* pipeline, const char* lowering) {
   const std::string device = test_device(target);
   wavejit_engine_options options{};
   options.size = sizeof options;
   options.device = device.c_str();
   options.cache_directory = cache_directory != nullptr ? cache_directory : kept_kernels();
   options.cache_mode = options.cache_directory == nullptr ? "off" : "rw";
-  options.output_store = output_store;
+  options.pipeline = pipeline;
   options.lowering = lowering;
   if (wavejit_engine_create(&options, &engine_) != WAVEJIT_OK)
     throw std::runtime_error(std::string("engine: ") + wavejit_last_detail());

@@ -144,9 +144,18 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 causl", "--target", "gfx950"},
               "is not known (did you mean 'causal'?); accepted: ",
               "what `wavejit explain \"attention_forward help\"` lists"},
-        Wrong{{"compare", "attention_forward bf16 b1 q1 k1 h1 d64", "--device", "sim:gfx950", "--set-b", "stagr=off"},
-              "--set-b stagr=off: 'stagr' is not accepted (did you mean 'stagger'?)",
+        Wrong{{"compare", "attention_forward bf16 b1 q1 k1 h1 d64", "--device", "sim:gfx950", "--set-b", "kv-split=2"},
+              "--set-b kv-split=2: 'kv-split' is not accepted (did you mean 'kv-splits'?)",
               "`wavejit profile --help` lists all"},
+        Wrong{{"compare", "attention_forward bf16 b1 q1 k1 h1 d64", "--device", "sim:gfx950", "--set-b", "stagger=off"},
+              "--set-b stagger=off: 'stagger' is a word of pipeline",
+              "write --set-b \"pipeline=auto stagger=off\""},
+        Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64", "--target", "gfx950", "--pipeline",
+               "auto laddr=early"},
+              "--pipeline \"auto laddr=early\": 'laddr=early'; accepted: tile_queries=<rows>",
+              "also stagger=off"},
+        Wrong{run_with({"--lazy-rescale", "off"}), "'--lazy-rescale' is not accepted here",
+              "write --pipeline \"auto lazy_rescale=off\""},
         Wrong{{"run", "attention", "--q", "q.npy"},
               "family: family 'attention' is not accepted (did you mean 'attention_merge'?)",
               "wavejit run --help"},
@@ -184,7 +193,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{run_with({"--repeat", "-1"}), "--repeat: '-1'", "0 to 999999"},
         Wrong{run_with({"--repeat", "1.5"}), "--repeat: '1.5'", "0 to 999999"},
         Wrong{run_with({"--lowering", "gcc"}), "'gcc'", "llvm, comgr"},
-        Wrong{run_with({"--o-store", "both"}), "'both'", "auto, permlane, scalar"},
         Wrong{{"run", "attention_sideways", "--q", "q", "--k", "k", "--v", "v", "--out", "o"},
               "'attention_sideways'",
               "attention_forward"},
@@ -267,10 +275,10 @@ TEST(CommandLineTest, ExplainTellsRouteKeyAndRefusals) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* word : {"route", "key", "refused", "not on disk", "more are defaults: --all\n"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
-  EXPECT_FALSE(outcome.out.contains("stagger=on (default)"));
+  EXPECT_FALSE(outcome.out.contains("pipeline=auto (default)"));
   const Outcome all =
       run_program(scratch, {"explain", "attention_forward bf16 b1 q1 k64 h1 d64", "--target", "gfx942", "--all"});
-  EXPECT_THAT(all.out, HasSubstr("stagger=on (default)"));
+  EXPECT_THAT(all.out, HasSubstr("pipeline=auto (default)"));
   EXPECT_TRUE(scratch.names().empty()) << "explaining writes nothing";
 }
 
@@ -280,7 +288,7 @@ TEST(CommandLineTest, ExplainAsJsonHasTheFactsOfTheText) {
   for (const char* descriptor : {"attention_forward bf16 b1 q1 k65536 h64/8 d128 splits=8 launches=2",
                                  "attention_backward bf16 b1 q1024 k1024 h64/8 d128 causal"})
     for (const bool whole : {false, true}) {
-      Words words = {"explain", descriptor, "--target", "gfx950", "--stagger", "off"};
+      Words words = {"explain", descriptor, "--target", "gfx950", "--pipeline", "auto stagger=off"};
       if (whole) words.emplace_back("--all");
       const std::string text = run_program(scratch, words).out;
       words.emplace_back("--json");

@@ -106,7 +106,7 @@ TEST_F(Doctor, HoldsWholeCallsAgainstFloat64AndAgainstTheSimulatedBits) {
   EXPECT_EQ(plain.outcome.code, 0) << plain.outcome.out;
   EXPECT_EQ(plain.counts.at("as expected"), 2) << plain.outcome.out;
   const std::string text = plain.findings.at("call " + decode).at("text");
-  for (const char* variant : {"pipeline=auto", "lazy-rescale=off", "xcd-swizzle=on", "xcd-swizzle=off"})
+  for (const char* variant : {"pipeline=auto", "lazy_rescale=off", "xcd_swizzle=on", "xcd_swizzle=off"})
     EXPECT_TRUE(text.contains(variant)) << text;
   const Examined other = examine({"--device", "sim:gfx950", "--only", "call " + decode, "--only", "bits " + decode},
                                  {{"WAVEJIT_SIM_MATRIX", "seeded:5"}, {"WAVEJIT_SIM_TRANSCENDENTALS", "seeded:5"}});

@@ -275,11 +275,13 @@ TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {
   refused({"profile", small, "--device", "sim:gfx950", "--html", out_ + "/no/p.html"}, 3, "--html");
   refused({"profile", small, "--device", "sim:gfx950", "--html", out_}, 3, "--html");
   refused({"profile", small, "--device", "sim:gfx950", "--html", page, "--timeline", page}, 2, "--timeline");
-  refused({"profile", small, "--device", "sim:gfx950", "--html", page, "--set", "stagger=perhaps"}, 2, "perhaps");
+  refused({"profile", small, "--device", "sim:gfx950", "--html", page, "--set", "pipeline=auto stagger=perhaps"}, 2,
+          "perhaps");
   refused({"profile", "attention_forward bf16 b1 q1 k1 h1 d65", "--device", "sim:gfx950", "--html", page}, 4, "65");
   refused({"profile", "no-such-file.co", "--device", "sim:gfx950", "--html", page}, 2, "no-such-file.co");
   refused({"compare", small, "--device", "sim:gfx950", "--html", page}, 2, "B is missing");
-  refused({"compare", small, "--device", "sim:gfx950", "--html", page, "--set-b", "stagger=perhaps"}, 2, "B: ");
+  refused({"compare", small, "--device", "sim:gfx950", "--html", page, "--set-b", "pipeline=auto stagger=perhaps"}, 2,
+          "B: ");
   EXPECT_THAT(outputs(), ::testing::IsEmpty());
   // Checks and the clock exclude each other: the clock's refusal is told, and no page says nothing.
   const Outcome checked = run_program(scratch_, {"profile", small, "--device", "sim:gfx950", "--html", page},
@@ -290,15 +292,15 @@ TEST_F(ProfileCommandTest, BadInputIsToldAndLeavesNoFile) {
 }
 
 TEST_F(ProfileCommandTest, CompareShowsWhatAToggleDoes) {
-  const Json told =
-      json({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off", "--set-b", "stagger=on"});
-  EXPECT_EQ(told.at("a").at("settings"), "stagger=off");
-  EXPECT_EQ(told.at("b").at("settings"), "stagger=on");
+  const Json told = json(
+      {"compare", small, "--device", "sim:gfx950", "--set-a", "pipeline=auto stagger=off", "--set-b", "pipeline=auto"});
+  EXPECT_EQ(told.at("a").at("settings"), "pipeline=auto stagger=off");
+  EXPECT_EQ(told.at("b").at("settings"), "pipeline=auto");
   EXPECT_NE(told["a"].at("key"), told["b"].at("key"));
   const Json& rows = told.at("differences");
   EXPECT_EQ(rows[0].at("name"), "cycles");
   EXPECT_EQ(rows[0].at("a"), std::to_string(told["a"].at("predicted_cycles").get<int>()));
-  const Outcome text = run({"compare", small, "--device", "sim:gfx950", "--set-a", "stagger=off"});
+  const Outcome text = run({"compare", small, "--device", "sim:gfx950", "--set-a", "pipeline=auto stagger=off"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("stagger=off"), HasSubstr("matrix pipes, steady"), HasSubstr("B - A"),
                               HasSubstr(" more are the same on both sides: --json\n"), Not(HasSubstr("  same\n"))));
 }
@@ -325,18 +327,20 @@ TEST_F(ProfileCommandTest, CompareShowsEveryKernelOfACall) {
 TEST_F(ProfileCommandTest, SettingsThatAKernelDoesNotHaveAreRefused) {
   const char* generic = "only pipeline=dualwave has it, and this kernel has pipeline=generic";
   const std::string page = out_ + "/p.html";
-  refused({"profile", small, "--device", "sim:gfx950", "--set", "pipeline=generic", "--set", "stagger=off"}, 2,
+  refused({"profile", small, "--device", "sim:gfx950", "--set", "pipeline=generic stagger=off"}, 2, generic);
+  refused({"profile", small, "--device", "sim:gfx950", "--pipeline", "generic setprio=off", "--html", page}, 2,
           generic);
-  refused({"profile", small, "--device", "sim:gfx950", "--pipeline", "generic", "--setprio", "off", "--html", page}, 2,
-          generic);
-  refused({"compare", small, "--device", "sim:gfx950", "--pipeline", "generic", "--set-b", "stagger=off"}, 2, "B: ");
-  refused({"compare", small, "--device", "sim:gfx950", "--pipeline", "generic", "--stagger", "off", "--set-b",
-           "lazy-rescale=off"},
-          2, "--stagger means nothing to either kernel");
+  refused(
+      {"compare", small, "--device", "sim:gfx950", "--pipeline", "generic", "--set-b", "pipeline=generic stagger=off"},
+      2, "B: ");
+  refused({"compare", small, "--device", "sim:gfx950", "--pipeline", "generic stagger=off", "--set-b", "kv-splits=1"},
+          2, "stagger means nothing to either kernel");
   EXPECT_THAT(outputs(), ::testing::IsEmpty());
   // One of two is enough.
-  EXPECT_EQ(run({"compare", small, "--device", "sim:gfx950", "--stagger", "off", "--set-b", "pipeline=generic"}).code,
-            0);
+  EXPECT_EQ(
+      run({"compare", small, "--device", "sim:gfx950", "--pipeline", "auto stagger=off", "--set-b", "pipeline=generic"})
+          .code,
+      0);
 }
 
 TEST_F(ProfileCommandTest, CompareTakesTwoTargets) {

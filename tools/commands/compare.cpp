@@ -53,7 +53,7 @@ Result<ExitCode> compare_subjects(const Arguments& arguments) {
   for (const std::string& name : arguments.engine.given_names()) {
     const std::string why = without_setting(*left, name);
     if (!why.empty() && !without_setting(*right, name).empty())
-      return failed(ExitCode::usage, fmt::format("--{} means nothing to either kernel: {}", name, why));
+      return failed(ExitCode::usage, fmt::format("{} means nothing to either kernel: {}", name, why));
   }
   if (*html) {
     const std::string title = a->text == b->text ? a->text : a->text + " beside " + b->text;
@@ -95,7 +95,7 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   command->footer(fmt::format(
       "Options that stand outside --set-a and --set-b are for both. Figures are predicted, not measured: docs/timing-model.md.\n\n"
       "Examples\n"
-      "  wavejit compare \"{0}\" --device sim:{2} --set-b stagger=off\n"
+      "  wavejit compare \"{0}\" --device sim:{2} --set-b \"pipeline=auto stagger=off\"\n"
       "  wavejit compare \"{0}\" --set-a device=sim:{1} --set-b device=sim:{2}\n"
       "  wavejit compare mine.co theirs.co --device sim:{1} --set-a grid=64 --set-a arguments=buffer:1MiB,i32:64 "
       "--set-b grid=128 --set-b kernel=theirs --set-b arguments=buffer:1MiB,i32:64",

@@ -16,6 +16,7 @@
 #include "tools/exit_code.h"
 #include "tools/families.h"
 #include "vocabulary/nearest_word.h"
+#include "wavejit/options.hpp"
 
 namespace wavejit::tools {
 namespace {
@@ -74,6 +75,10 @@ std::string problem_text(const CLI::ParseError& problem, const Named& named) {
       return fmt::format("'{}' is a descriptor, and {} draws its shapes; --family {} asks that family alone",
                          remaining.front(), named.command->get_name(), family->name());
   if (remaining.empty()) return fmt::format("a subcommand is missing; {} are accepted", fmt::join(words, ", "));
+  const std::string& stranger = remaining.front();
+  if (stranger.starts_with("--") && named.command->get_option_no_throw("--pipeline") != nullptr)
+    if (const std::string meant = meant_pipeline(stranger.substr(2, stranger.find('=') - 2)); !meant.empty())
+      return fmt::format("'{}' is not accepted here; write --pipeline \"{}\"", stranger, meant);
   return fmt::format("'{}' is not accepted here{}", remaining.front(),
                      vocabulary::meant_or_list(remaining.front(), words, {}));
 }

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "tools/doctor/examination.h"
@@ -16,21 +18,28 @@ constexpr int risk = 4;
 
 // Each alone, beside what an engine chooses by itself. What a target or a kernel has not is set aside.
 struct Setting {
-  const char* name;
-  const char* value;
+  const char* pipeline;
   bool is_argument;  // of the launch: the kernel is the one that runs without it
 };
 constexpr std::array<Setting, 9> settings_tried = {{
-    {"pipeline", "auto", false},
-    {"pipeline", "generic", false},
-    {"pipeline", "dualwave", false},
-    {"pipeline", "interleaved", false},
-    {"stagger", "off", false},
-    {"setprio", "off", false},
-    {"lazy-rescale", "off", true},
-    {"xcd-swizzle", "on", true},
-    {"xcd-swizzle", "off", true},
+    {"auto", false},
+    {"generic", false},
+    {"dualwave", false},
+    {"interleaved", false},
+    {"auto stagger=off", false},
+    {"auto setprio=off", false},
+    {"auto lazy_rescale=off", true},
+    {"auto xcd_swizzle=on", true},
+    {"auto xcd_swizzle=off", true},
 }};
+
+// "stagger=off", "pipeline=generic".
+std::string name_of(const Setting& setting) {
+  const std::string_view pipeline = setting.pipeline;
+  const std::size_t space = pipeline.find(' ');
+  return space == std::string_view::npos ? fmt::format("pipeline={}", pipeline)
+                                         : std::string(pipeline.substr(space + 1));
+}
 
 struct Variant {
   std::string name;
@@ -42,11 +51,9 @@ struct Variant {
 Result<std::vector<Variant>> make_variants(const EngineOptions& options) {
   std::vector<Variant> made;
   for (const Setting& setting : settings_tried) {
-    Variant variant{.name = fmt::format("{}={}", setting.name, setting.value),
-                    .options = options,
-                    .is_argument = setting.is_argument,
-                    .engine = nullptr};
-    if (!variant.options.set(setting.name, setting.value))
+    Variant variant{
+        .name = name_of(setting), .options = options, .is_argument = setting.is_argument, .engine = nullptr};
+    if (!variant.options.set("pipeline", setting.pipeline))
       return failed(ExitCode::internal, variant.name + " is no setting");
     const wavejit_engine_options filled = variant.options.options();
     wavejit_engine* engine = nullptr;

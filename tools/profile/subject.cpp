@@ -43,7 +43,7 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
     const std::size_t equals = setting.find('=');
     const std::string name = setting.substr(0, equals);
     if (equals == std::string::npos) {
-      return failed(ExitCode::usage, fmt::format("--{} {}: NAME=VALUE is accepted, as stagger=off", field, setting));
+      return failed(ExitCode::usage, fmt::format("--{} {}: NAME=VALUE is accepted, as kv-splits=4", field, setting));
     }
     const std::string value = setting.substr(equals + 1);
     Result<bool> known = subject.code ? subject.code->set(name, value) : Result<bool>(false);
@@ -59,10 +59,15 @@ Result<Subject> parse_subject(const std::string& what, const std::vector<std::st
         return failed(ExitCode::usage,
                       fmt::format("--{} {}: '{}' is a word of code objects (a file), and '{}' is a problem", field,
                                   setting, name, what));
+      if (const std::string meant = meant_pipeline(name); !meant.empty() && !subject.code)
+        return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is a word of pipeline; write --{} \"pipeline={}\"",
+                                                   field, setting, name, field, meant));
       return failed(ExitCode::usage, fmt::format("--{} {}: '{}' is not accepted{}", field, setting, name,
                                                  vocabulary::meant_or_list(name, names, "`wavejit profile --help`")));
     }
     if (of_engine) subject.asked.push_back(name);
+    if (of_engine && name == "pipeline")
+      for (std::string& word : pipeline_words_in(value)) subject.asked.push_back(std::move(word));
     subject.settings += (subject.settings.empty() ? "" : " ") + setting;
   }
   return subject;

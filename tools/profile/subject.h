@@ -16,7 +16,7 @@ namespace wavejit::tools {
 
 struct Subject {
   std::string text;                // a canonical descriptor or a path
-  std::string settings;            // "stagger=off", as given; empty: none
+  std::string settings;            // "kv-splits=4", as given; empty: none
   std::vector<std::string> asked;  // names of engine settings that this kernel must have
   EngineOptions engine;
   std::shared_ptr<const Problem> problem;  // null: a code object

@@ -27,7 +27,7 @@ struct Toggles {
   // Words "name=value" that a family reads where it routes, and passes over where they are another's. Empty: nothing is
   // forced. Who pins a kernel has that one or none: "pipeline=dualwave ladder=early".
   std::string pins = {};  // NOLINT(readability-redundant-member-init): for initializers
-  // How kernels that can do it do it: "output_store=scalar stagger=off".
+  // How kernels that can do it do it: "o_store=scalar stagger=off".
   std::string ways = {};  // NOLINT(readability-redundant-member-init): for initializers
 
   // From here on launch arguments, no code.

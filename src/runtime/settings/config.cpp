@@ -37,8 +37,8 @@ template <typename T>
 std::string_view reason(const std::optional<T>&) {
   return "not known";
 }
-template <typename T>
-std::string_view reason(const std::expected<T, std::string_view>& value) {
+template <typename T, typename Text>
+std::string_view reason(const std::expected<T, Text>& value) {
   return value.error();
 }
 
@@ -74,42 +74,9 @@ std::optional<CompileMode> parse_compile(std::string_view text) {
   return std::nullopt;
 }
 
-// One of the words that the option's row lists.
-template <Option option>
-std::optional<std::string> listed(std::string_view text) {
-  for (std::string_view rest = option_row(option).values; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(", "), rest.size());
-    if (rest.substr(0, comma) == text) return std::string(text);
-    rest.remove_prefix(std::min(comma + 2, rest.size()));
-  }
-  return std::nullopt;
-}
-
-// The pipeline's name out of the option, or all of it when nothing stands behind; what does is pinned.
-std::string take_pinned(const char* option, std::string& pinned) {
-  const std::string_view text = option == nullptr ? "" : option;
-  const std::size_t space = text.find(' ');
-  if (space == 0 || space == std::string_view::npos || text.substr(space + 1).empty() || text[space + 1] == ' ')
-    return std::string(text);
-  pinned = text.substr(space + 1);
-  return std::string(text.substr(0, space));
-}
-
-Result<void> choose_pipeline(Config& config, const OptionRow& row, const Texts& texts) {
-  const std::string name = take_pinned(texts.option, config.pinned);
-  return choose<&Config::pipeline, listed<Option::pipeline>>(config, row,
-                                                             {.option = name.c_str(), .variable = texts.variable});
-}
-
 std::optional<bool> parse_switch(std::string_view text) {
   if (text == "on") return true;
   if (text == "off") return false;
-  return std::nullopt;
-}
-
-std::optional<std::optional<bool>> parse_automatic_switch(std::string_view text) {
-  if (text == "auto") return std::optional<bool>{};
-  if (const auto on = parse_switch(text)) return on;
   return std::nullopt;
 }
 
@@ -238,14 +205,7 @@ constexpr std::array rows = {
         Option::cache_remote_timeout, [](const Config& c) { return milliseconds(c.cache_remote_timeout.value); }),
     row<&Config::lowering, parse_lowering>(Option::lowering),
     row<&Config::compile, parse_compile>(Option::compile),
-    row<&Config::output_store, listed<Option::output_store>>(Option::output_store),
-    Row{Option::pipeline, choose_pipeline,
-        [](const Config& c) { return c.pipeline.value + (c.pinned.empty() ? "" : " " + c.pinned); },
-        from<&Config::pipeline>},
-    row<&Config::stagger, listed<Option::stagger>>(Option::stagger),
-    row<&Config::setprio, listed<Option::setprio>>(Option::setprio),
-    row<&Config::lazy_rescale, parse_switch>(Option::lazy_rescale),
-    row<&Config::xcd_swizzle, parse_automatic_switch>(Option::xcd_swizzle),
+    row<&Config::pipeline, parse_pipeline>(Option::pipeline, [](const Config& c) { return to_text(c.pipeline.value); }),
     row<&Config::kv_splits, parse_splits>(Option::kv_splits),
     row<&Config::miss_log, parse_path>(Option::miss_log),
     row<&Config::log_level, parse_log_level>(Option::log_level),
@@ -377,23 +337,14 @@ Logger::Sink log_sink(const Config& config) {
 }
 
 families::Toggles toggles_of(const Config& config) {
-  // What stands by default is no word.
-  const auto said = [](Option option, const Setting<std::string>& setting) {
-    const OptionRow& row = option_row(option);
-    return setting.value == row.standard ? std::string() : std::string(row.name) + "=" + setting.value;
-  };
-  const auto joined = [](std::initializer_list<std::string> words) {
-    std::string text;
-    for (const std::string& word : words)
-      if (!word.empty()) text += (text.empty() ? "" : " ") + word;
-    return text;
-  };
+  const PipelineWords& words = config.pipeline.value;
+  std::string pins = words.name == option_row(Option::pipeline).standard ? "" : "pipeline=" + words.name;
+  if (!words.pinned.empty()) pins += (pins.empty() ? "" : " ") + words.pinned;
   return {.lowering = config.lowering.value,
-          .pins = joined({said(Option::pipeline, config.pipeline), config.pinned}),
-          .ways = joined({said(Option::output_store, config.output_store), said(Option::stagger, config.stagger),
-                          said(Option::setprio, config.setprio)}),
-          .lazy_rescale = config.lazy_rescale.value,
-          .xcd_swizzle = config.xcd_swizzle.value,
+          .pins = std::move(pins),
+          .ways = words.ways,
+          .lazy_rescale = words.lazy_rescale,
+          .xcd_swizzle = words.xcd_swizzle,
           .kv_splits = config.kv_splits.value};
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/settings/device_choice.h"
 #include "runtime/settings/failure.h"
 #include "runtime/settings/logging.h"
+#include "runtime/settings/pipeline_words.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::runtime {
@@ -63,16 +64,7 @@ struct Config {
   cache::MemoryLayer* cache_memory = nullptr;  // what engines of a process share when there is no disk
   Setting<families::Lowering> lowering{.value = families::Lowering::llvm};
   Setting<CompileMode> compile{.value = CompileMode::in_process};
-  // Words of a family, which it reads itself (families/kernel/toggles.h).
-  Setting<std::string> output_store{.value = "auto"};
-  Setting<std::string> pipeline{.value = "auto"};
-  // Words behind the pipeline's name in the option, for developers: "ladder=early" in "dualwave ladder=early". `wavejit
-  // tune` tries them (docs/tune.md). No environment variable sets them, and each family defines which it accepts.
-  std::string pinned;
-  Setting<std::string> stagger{.value = "on"};
-  Setting<std::string> setprio{.value = "on"};
-  Setting<bool> lazy_rescale{.value = true};
-  Setting<std::optional<bool>> xcd_swizzle;        // nothing: auto
+  Setting<PipelineWords> pipeline;
   Setting<std::optional<std::int32_t>> kv_splits;  // nothing: auto
   Setting<LogLevel> log_level{.value = LogLevel::warning};
   Setting<std::string> miss_log;  // empty: none

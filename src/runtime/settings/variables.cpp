@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "runtime/settings/pipeline_words.h"
 #include "vocabulary/nearest_word.h"
 
 namespace wavejit::runtime {
@@ -33,6 +34,14 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// "WAVEJIT_STAGGER" of "stagger".
+std::string variable_like(std::string_view word) {
+  std::string name = "WAVEJIT_";
+  for (const char letter : word)
+    name += letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  return name;
+}
+
 }  // namespace
 
 std::vector<std::string> strange_variables(const std::vector<std::string>& names,
@@ -50,6 +59,11 @@ std::vector<std::string> strange_variables(const std::vector<std::string>& names
 }
 
 std::string warning_of(std::string_view stranger, std::span<const std::string_view> of_runtime) {
+  for (const PipelineWord& word : known_pipeline_words()) {
+    if (stranger == variable_like(word.name))
+      return std::string(stranger) + " is no variable of wavejit and ignored; write WAVEJIT_PIPELINE=\"auto " +
+             std::string(word.example) + "\"";
+  }
   std::string_view nearest;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const auto& names : {of_runtime, std::span<const std::string_view>(of_simulated_gpu)}) {

@@ -113,7 +113,7 @@ std::string list_supported(const targets::Target& target) {
     if (routes(plain, {.pins = "pipeline=" + std::string(name)})) line += " " + std::string(name);
   line += "; O store";
   for (const auto& [store, name] : output_stores)
-    if (routes(plain, {.ways = "output_store=" + std::string(name)})) line += " " + std::string(name);
+    if (routes(plain, {.ways = "o_store=" + std::string(name)})) line += " " + std::string(name);
   return line;
 }
 

@@ -33,11 +33,11 @@ bool take_pin(Pins& pins, std::string_view word) {
   return false;
 }
 
-// What has an option of its own, by the option's name.
-void take_option(Pins& pins, std::string_view word) {
+// The pipeline, and how it does what it can do.
+void take_way(Pins& pins, std::string_view word) {
   const auto [name, value] = families::name_and_value(word);
   if (name == "pipeline") pins.pipeline = families::value_in(pipelines, value);
-  if (name == "output_store") pins.output_store = families::value_in(output_stores, value);
+  if (name == "o_store") pins.output_store = families::value_in(output_stores, value);
   if (name == "stagger") pins.stagger = value != "off";
   if (name == "setprio") pins.raised_priority = value != "off";
 }
@@ -48,7 +48,7 @@ Pins pins_of(const families::Toggles& toggles) {
   Pins pins;
   for (const std::string_view words : {std::string_view(toggles.pins), std::string_view(toggles.ways)})
     families::for_each_word(words, [&](std::string_view word) {
-      if (!take_pin(pins, word)) take_option(pins, word);
+      if (!take_pin(pins, word)) take_way(pins, word);
     });
   return pins;
 }

@@ -52,7 +52,7 @@ class AttentionForward : public tools::Family {
     if (!spec) return {};
     if ((name == "stagger" || name == "setprio") && spec->pipeline != Pipeline::dualwave)
       return fmt::format("only pipeline=dualwave has it, and this kernel has pipeline={}", to_text(spec->pipeline));
-    if (name == "o-store" && spec->split_keys != 0) return "a kernel of split keys stores no O; another kernel does";
+    if (name == "o_store" && spec->split_keys != 0) return "a kernel of split keys stores no O; another kernel does";
     return {};
   }
 

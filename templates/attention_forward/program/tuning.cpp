@@ -62,11 +62,10 @@ std::string usual_ladder(const Target& target, Pipeline pipeline, QueryRows rows
 std::string usual_switch(const Target& /*target*/, Pipeline /*pipeline*/, QueryRows /*rows*/) { return "on"; }
 std::string of_the_launch(const Target& /*target*/, Pipeline /*pipeline*/, QueryRows /*rows*/) { return ""; }
 
-// Where a value goes: a word of the engine's option `pipeline`, or an option of its own.
+// A word of the engine's option `pipeline`, or the pipeline itself.
 struct Parameter {
   std::string_view name;
   std::string_view help;
-  std::string_view engine_option;  // empty: behind the pipeline
   // Everything that it can be for a pipeline that the target runs.
   Values (*values)(const Target& target, Pipeline pipeline);
   std::string (*usual)(const Target& target, Pipeline pipeline, QueryRows rows);
@@ -74,13 +73,13 @@ struct Parameter {
 constexpr std::string_view pipeline_name = "pipeline";
 constexpr std::string_view ladder_name = "ladder";
 constexpr std::array<Parameter, 6> all_parameters = {{
-    {pipeline_name, "how a workgroup walks the tiles of keys", "pipeline", pipeline_itself, of_the_launch},
-    {"tile_queries", "query rows of a workgroup, by the length of the query", "", tile_sizes, usual_tile},
-    {ladder_name, "what stands between which matrix instructions", "", ladder_names, usual_ladder},
-    {"stagger", "the second group of waves runs one cluster behind; tried, not written", "stagger", switch_of_dualwave,
+    {pipeline_name, "how a workgroup walks the tiles of keys", pipeline_itself, of_the_launch},
+    {"tile_queries", "query rows of a workgroup, by the length of the query", tile_sizes, usual_tile},
+    {ladder_name, "what stands between which matrix instructions", ladder_names, usual_ladder},
+    {"stagger", "the second group of waves runs one cluster behind; tried, not written", switch_of_dualwave,
      usual_switch},
-    {"setprio", "the computing wave issues first; tried, not written", "setprio", switch_of_dualwave, usual_switch},
-    {"xcd_swizzle", "neighbouring query heads run on one die, auto unless asked for; tried, not written", "xcd-swizzle",
+    {"setprio", "the computing wave issues first; tried, not written", switch_of_dualwave, usual_switch},
+    {"xcd_swizzle", "neighbouring query heads run on one die, auto unless asked for; tried, not written",
      switch_of_launches, of_the_launch},
 }};
 
@@ -161,23 +160,16 @@ class AttentionTuning : public tools::Tuning {
     return chosen;
   }
 
-  // The engine's pipeline with what is pinned behind it: "dualwave", "auto ladder=early".
+  // The engine's pipeline with its words behind it: "dualwave", "auto ladder=early".
   tools::NamedValues engine_options(const Candidate& candidate) const override {
-    tools::NamedValues options;
     std::string pipeline(candidate.value(pipeline_name));
-    std::string pinned;
+    std::string words;
     for (const program::Parameter& parameter : all_parameters) {
       const std::string_view value = candidate.value(parameter.name);
-      if (value.empty() || parameter.name == pipeline_name) continue;
-      if (parameter.engine_option.empty()) {
-        pinned += fmt::format(" {}={}", parameter.name, value);
-      } else {
-        options.emplace_back(parameter.engine_option, value);
-      }
+      if (!value.empty() && parameter.name != pipeline_name) words += fmt::format(" {}={}", parameter.name, value);
     }
-    if (pipeline.empty() && !pinned.empty()) pipeline = "auto";
-    if (!pipeline.empty()) options.emplace_back("pipeline", pipeline + pinned);
-    return options;
+    if (pipeline.empty() && words.empty()) return {};
+    return {{"pipeline", (pipeline.empty() ? "auto" : pipeline) + words}};
   }
 
   std::vector<std::string> groups() const override { return {row_names.begin(), row_names.end()}; }

@@ -530,7 +530,7 @@ TEST_F(Problem, AScaleOfZeroIsTheUsualOne) {
 }
 
 TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
-  config_.lazy_rescale.value = false;
+  config_.pipeline.value.lazy_rescale = false;
   const auto launched = [&](std::int64_t query_heads, std::int64_t kv_heads) {
     Call call = good_call(1, 4, 4, query_heads, kv_heads);
     const auto engine = make_engine();
@@ -544,10 +544,10 @@ TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
   EXPECT_EQ(launched(16, 16).heads_per_die, 1U);
   EXPECT_EQ(launched(16, 16).die_multiplier, 0U);
   EXPECT_EQ(launched(12, 4).die_multiplier, 0U);
-  config_.xcd_swizzle.value = true;
+  config_.pipeline.value.xcd_swizzle = true;
   EXPECT_EQ(launched(16, 16).heads_per_die, 2U);
   EXPECT_EQ(launched(12, 4).die_multiplier, 0U) << "eight dies do not divide twelve heads";
-  config_.xcd_swizzle.value = false;
+  config_.pipeline.value.xcd_swizzle = false;
   EXPECT_EQ(launched(16, 4).die_multiplier, 0U);
 }
 

@@ -49,11 +49,11 @@ TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
 }
 
 TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
-  const auto scalar = choose_kernel(shape, target("gfx950"), {.ways = "output_store=scalar"});
+  const auto scalar = choose_kernel(shape, target("gfx950"), {.ways = "o_store=scalar"});
   ASSERT_TRUE(scalar);
   EXPECT_EQ(scalar->spec.output_store, OutputStore::scalar);
-  EXPECT_THAT(others("gfx950", shape, {.ways = "output_store=scalar"})[2].reason, HasSubstr("was asked for"));
-  const auto impossible = choose_kernel(shape, target("gfx942"), {.ways = "output_store=permlane"});
+  EXPECT_THAT(others("gfx950", shape, {.ways = "o_store=scalar"})[2].reason, HasSubstr("was asked for"));
+  const auto impossible = choose_kernel(shape, target("gfx942"), {.ways = "o_store=permlane"});
   ASSERT_FALSE(impossible);
   EXPECT_EQ(impossible.error().status, WAVEJIT_UNSUPPORTED);
   EXPECT_THAT(impossible.error().detail, HasSubstr("gfx942"));
@@ -221,7 +221,7 @@ TEST(Route, SupportsWhatTheIssueAsksFor) {
       }
     }
   }
-  EXPECT_TRUE(supported_shapes(target("gfx942"), {.ways = "output_store=permlane"}).empty());
+  EXPECT_TRUE(supported_shapes(target("gfx942"), {.ways = "o_store=permlane"}).empty());
 }
 
 TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
