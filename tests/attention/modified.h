@@ -68,10 +68,11 @@ class Pipelines {
   Engine& generic() { return *engines_.front(); }
   const std::vector<std::unique_ptr<Engine>>& engines() const { return engines_; }
 
-  // Refused for what the target is, and not for what was asked for.
+  // Refused for the pipeline, which the target does not have for such a call, and not for what was asked for.
   static bool not_on_this_target(const AttentionOutput& output) {
-    return output.status == WAVEJIT_UNSUPPORTED && output.detail.contains(": pipeline=") &&
-           output.detail.contains("; accepted: auto, generic");
+    return output.status == WAVEJIT_UNSUPPORTED &&
+           ((output.detail.contains(": pipeline=") && output.detail.contains("; accepted: auto, generic")) ||
+            output.detail.contains("; accepted: pipeline=generic, "));
   }
 
   // The case on every pipeline that the target can have under every schedule: the same bits throughout, nothing outside

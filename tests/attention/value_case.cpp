@@ -12,6 +12,7 @@
 #include "attention/modified.h"
 #include "attention/value_biases.h"
 #include "attention/value_rows.h"
+#include "attention/value_scales.h"
 #include "support/attention_run.h"
 #include "wavejit/wavejit.h"
 
@@ -153,14 +154,17 @@ AttentionCase case_of(const ValueRow& row) {
   const Described words = described(row.descriptor);
   const wavejit_problem& told = words.told;
   // A word that is passed over in silence would make a test that says more than it does.
-  for (const char* const word : {" cache=", " queries=", " qk=", " lists=", " top_k=", " bool_mask=", " bias_by_tile",
-                                 " trans_", " inputs=", " q_rows=", " k_total="})
+  for (const char* const word : {" queries=", " qk=", " lists=", " top_k=", " bool_mask=", " bias_by_tile", " trans_",
+                                 " inputs=", " q_rows=", " k_total="})
     if (words.text.contains(word)) throw std::runtime_error("rows do not have the word" + std::string(word));
   const std::uint64_t seed = told.seed >= 0 ? static_cast<std::uint64_t>(told.seed) : seed_of(row.descriptor);
   AttentionCase which = with_lengths(row, words, seed);
   which.layout = row.says("padded") ? Layout::padded : told.layout == WAVEJIT_LAYOUT_BHSD ? Layout::bhsd : Layout::bshd;
   add_mask(which, row, told);
   add_modifiers(which, row, told, seed);
+  if (words.text.contains(" cache="))
+    which = stored_in_bytes(which, bytes_of(which.inputs, static_cast<wavejit_dtype>(told.cache_dtype),
+                                            told.cache_scales, row.word("numbers")));
   which.lse = told.lse != 0;
   which.output_fp32 = told.output_dtype == WAVEJIT_FP32;
   if (words.text.contains(" q=fp32 ")) which.wide_q = unrounded(which.storage, which.inputs.q);

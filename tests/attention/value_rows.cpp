@@ -16,9 +16,9 @@
 namespace wavejit::tests {
 namespace {
 
-constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread",    "bias_spread",
-                                    "bias",       "sink",          "prefix",  "in_turn", "list",      "tight",
-                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys"};
+constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread",     "bias_spread",
+                                    "bias",       "sink",          "prefix",  "in_turn", "list",       "tight",
+                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys", "numbers"};
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
@@ -82,6 +82,10 @@ std::vector<std::string> named_words(const ValueRow& row) {
       words.push_back(key + value);
     } else if (key == "bias_type") {
       words.push_back("bias" + plain(value));
+    } else if (key == "cache") {
+      words.push_back(plain(value));
+    } else if (key == "cache_scales") {
+      words.push_back("scales" + value);
     } else if (key == "causal" && !value.empty()) {
       words.insert(words.end(), {"causal", "prefix"});
     } else {
@@ -90,6 +94,7 @@ std::vector<std::string> named_words(const ValueRow& row) {
   }
   for (const char* const word : {"padded", "prefix", "first_keys"})
     if (row.says(word)) words.emplace_back(word);
+  if (row.says("numbers")) words.push_back("numbers" + row.word("numbers"));
   return words;
 }
 
@@ -127,6 +132,14 @@ ValueRow row_of(const std::string& line) {
   return row;
 }
 
+// gfx942 has floats of 8 bits of its own.
+std::string descriptor_on(const std::string& target, std::string descriptor) {
+  const std::size_t at = descriptor.find(" cache=e");
+  if (target == "gfx942" && at != std::string::npos)
+    descriptor.insert(std::min(descriptor.find(' ', at + 1), descriptor.size()), "_fnuz");
+  return descriptor;
+}
+
 }  // namespace
 
 void PrintTo(const ValueRow& row, std::ostream* out) { *out << row.target << ' ' << row.descriptor; }
@@ -156,6 +169,7 @@ std::vector<ValueRow> value_rows_of(const std::string& text) {
           // Rows that differ in values alone.
           if (const int count = ++names[row.name]; count > 1) row.name += "_row" + std::to_string(count);
           rows.push_back(row);
+          rows.back().descriptor = descriptor_on(target, row.descriptor);
         }
       }
     } catch (const std::runtime_error& wrong) {

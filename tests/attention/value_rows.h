@@ -9,7 +9,7 @@
 //
 //   on=gfx950,gfx1201        the targets; gfx942 and gfx950 if nothing is said
 //   generic_only[=<target>]  no other pipeline has a kernel for it; without the word, one must have
-//   kernel=<word>            of the kernel's name
+//   kernel=<word>            of the name of a kernel that runs
 //   padded                   gaps between the heads of Q, K, V and O, with NaN in those of the inputs
 //   spread=, bias_spread=    of normal numbers; 1
 //   bias=<name>              numbers of value_biases.h in place of normal ones
@@ -20,6 +20,8 @@
 //   first_keys=<n,…>         left padding of dense keys beside packed queries
 //   in_turn, list, tight     of pages (support/paged_cache.h)
 //   total=<n>                pages of the cache
+//   numbers=<name>           of a cache's scales: any, either_sign (any, some of K's negative), negative (powers of two,
+//                            all of K's negative); powers of two
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 
 #include "attention/alone.h"
 #include "attention/modified.h"
+#include "attention/value_scales.h"
 #include "support/attention_run.h"
 
 namespace wavejit::tests {
@@ -52,6 +53,7 @@ class ValueSiblings {
       EXPECT_TRUE(output_.kernel_spec.contains(" first_keys ")) << output_.kernel_spec;
       expect_same("keys without padding", [](AttentionCase& other) { other.first_keys.clear(); });
     }
+    if (which_.bytes) expect_wide_keys();
     if (which_.output_fp32) expect_rounding();
   }
 
@@ -59,7 +61,7 @@ class ValueSiblings {
   // them to that one's row.
   void expect_same_bits_alone() const {
     const AttentionInputs& in = which_.inputs;
-    const bool as_another = which_.pages || which_.output_fp32 || !which_.wide_q.empty();
+    const bool as_another = which_.pages || which_.output_fp32 || which_.bytes || !which_.wide_q.empty();
     const bool apart = in.packed_queries() || in.packed_keys() || !in.key_lengths.empty() || !in.causal_flags.empty();
     if (as_another || !apart) return;
     for (int b = 0; b < in.batch; ++b) {
@@ -93,6 +95,21 @@ class ValueSiblings {
     EXPECT_NE(output.kernel_spec, output_.kernel_spec) << what;
     EXPECT_TRUE(output.o == output_.o) << what << ": O differs in " << output.kernel_spec;
     EXPECT_TRUE(bits_of(output.lse) == bits_of(output_.lse)) << what << ": LSE differs in " << output.kernel_spec;
+  }
+
+  // K and V in Q's type, dense and at once, where their numbers are some of that type. Weights that scales of tokens
+  // multiply may be too small for fp16.
+  void expect_wide_keys() const {
+    EXPECT_TRUE(output_.kernel_spec.contains(" cache=")) << output_.kernel_spec;
+    EXPECT_EQ(output_.kernel_spec.contains(" cache_scales=token "), which_.bytes->tokens) << output_.kernel_spec;
+    if (!has_powers_of_two(*which_.bytes) || (which_.bytes->tokens && which_.storage == Storage::fp16)) return;
+    expect_same("K and V in 16 bits", [](AttentionCase& other) {
+      other.bytes.reset();
+      other.pages.reset();
+      other.first_keys.clear();
+      other.splits = 1;
+      other.flags = 0;
+    });
   }
 
   // O in f32 is what the 16-bit kernel rounds, and no widened 16-bit result: some element has bits below.
