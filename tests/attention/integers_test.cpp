@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Q and K in int8: against float64, and where scores are exact in either way bit by bit against the same numbers in 16
-// bits. All around the tensors is garbage.
+// Q and K in int8: what no row says (value_rows.txt). Where scores are exact in either way, bit by bit against the same
+// numbers in 16 bits. All around the tensors is garbage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <format>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "attention/modified.h"
+#include "attention/value_scales.h"
 
 namespace wavejit::tests {
 namespace {
-
-constexpr auto turned = Scattered::rows_inside;
-
-// Few bits, so that an integer times its scale is a number of f32.
-std::vector<float> scales_of(int count, float around) {
-  std::vector<float> scales;
-  for (int i = 0; i < count; ++i) scales.push_back(around * (1 + (0.125F * static_cast<float>(i % 7))));
-  return scales;
-}
-
-enum class Scales : std::uint8_t { none, tensor, heads, tokens };
-StoredIntegers integers_of(const AttentionCase& which, Scales q, Scales k) {
-  const AttentionInputs& in = which.inputs;
-  const auto make = [](Scales scales, int batches, int tokens, int heads) {
-    if (scales == Scales::none) return RowScales{};
-    RowScales made;
-    if (scales == Scales::tokens) made.batches = batches, made.tokens = tokens;
-    if (scales != Scales::tensor) made.heads = heads;
-    made.numbers = scales_of(made.batches * made.tokens * made.heads, 1.0F / 32);
-    return made;
-  };
-  return {.q = make(q, in.query_batches(), in.query_rows(), in.query_heads),
-          .k = make(k, in.key_batches(), in.key_rows(), in.kv_heads)};
-}
 
 class Integers : public ::testing::TestWithParam<std::string> {
  protected:
@@ -65,57 +38,6 @@ class Integers : public ::testing::TestWithParam<std::string> {
   Engine engine_{GetParam()};
 };
 
-TEST_P(Integers, ScalesOfTensorsHeadsAndTokensMatchFloat64) {
-  for (const auto& [q, k] : {std::pair{Scales::tensor, Scales::tensor},
-                             {Scales::heads, Scales::heads},
-                             {Scales::tokens, Scales::heads},
-                             {Scales::tokens, Scales::tokens},
-                             {Scales::tensor, Scales::tokens}}) {
-    SCOPED_TRACE(std::format("q {} k {}", static_cast<int>(q), static_cast<int>(k)));
-    AttentionCase which = make_case(Storage::bf16, 2, 37, 131, 4, 2, 128, true, 1);
-    check(stored_in_integers(which, integers_of(which, q, k)));
-    which = make_case(Storage::fp16, 1, 3, 200, 8, 2, 64, false, 2);
-    check(stored_in_integers(which, integers_of(which, q, k)));
-  }
-}
-
-TEST_P(Integers, HeadDimsAndRowsOfEveryNumber) {
-  for (const auto& [dim, dim_v] : {std::pair{64, 64}, {128, 128}, {192, 128}, {256, 256}}) {
-    if (dim == 256 && GetParam() == "gfx942") continue;
-    for (const int rows : {1, 40, 130}) {
-      SCOPED_TRACE(std::format("d{} q{}", dim, rows));
-      AttentionCase which = make_case(Storage::fp16, 1, rows, 150, 4, 2, dim, true, 11, 1.0, dim_v);
-      which = stored_in_integers(which, integers_of(which, Scales::heads, Scales::tokens));
-      const AttentionOutput output = run(which, schedules[1]);
-      EXPECT_EQ(compare_rows(which, attention_reference(which.inputs), output).wrong(), "");
-    }
-  }
-}
-
-TEST_P(Integers, MasksModifiersAndO) {
-  AttentionCase which = make_case(Storage::bf16, 2, 20, 150, 4, 2, 128, true, 21);
-  add_bias(which, 1, 4, 1.0, 22);
-  add_alibi(which, 1);
-  add_sink(which, 0.5);
-  check(stored_in_integers(which, integers_of(which, Scales::tokens, Scales::heads)));
-  which = make_case(Storage::fp16, 2, 9, 300, 6, 2, 64, false, 23);
-  which.inputs.window = true;
-  which.inputs.window_left = 50;
-  which.inputs.window_right = 3;
-  which.inputs.softcap = 5;
-  which.output_fp32 = true;
-  check(stored_in_integers(which, integers_of(which, Scales::tensor, Scales::tokens)));
-  // Either sign.
-  which.inputs.scale = -0.2;
-  StoredIntegers negative = integers_of(which, Scales::heads, Scales::tensor);
-  for (std::size_t i = 0; i < negative.q.numbers.size(); i += 2) negative.q.numbers[i] *= -1;
-  check(stored_in_integers(which, negative));
-  which.inputs.softcap = 0;
-  check(stored_in_integers(which, negative));
-  which.inputs.scale = 0;
-  check(stored_in_integers(which, negative));
-}
-
 // −128 · −128 · D: the largest sum there is.
 TEST_P(Integers, TheLargestSums) {
   AttentionCase which = make_case(Storage::fp16, 1, 5, 70, 2, 1, 128, false, 31);
@@ -123,36 +45,6 @@ TEST_P(Integers, TheLargestSums) {
   std::ranges::fill(which.inputs.q, -128.0F);
   for (std::size_t i = 0; i < which.inputs.k.size(); ++i) which.inputs.k[i] = i / 128 % 2 == 0 ? -128.0F : 127.0F;
   check(stored_in_integers(which, {}));
-}
-
-TEST_P(Integers, TurnedPackedPaddedAndSplit) {
-  AttentionCase which = make_case(Storage::bf16, 2, 37, 131, 4, 2, 128, true, 41);
-  which = stored_in_integers(which, integers_of(which, Scales::tokens, Scales::tokens));
-  const AttentionOutput wanted = run(which, schedules.front());
-  for (const ScatteredTensors& tensors : {ScatteredTensors{.q = turned, .k = turned, .v = turned, .o = turned},
-                                          ScatteredTensors{.k = Scattered::odd_rows}, ScatteredTensors{.v = turned}}) {
-    which.scattered = tensors;
-    expect_equal(run(which, schedules[1]), wanted);
-  }
-  which = make_case(Storage::fp16, 1, 150, 300, 4, 2, 64, true, 42);
-  AttentionInputs& in = which.inputs;
-  in.batch = 3;
-  in.query_starts = {0, 20, 21, 150};
-  in.key_starts = {0, 130, 130, 300};
-  in.query_length = 129;
-  in.key_length = 170;
-  check(stored_in_integers(which, integers_of(which, Scales::tokens, Scales::tokens)));
-  which = make_case(Storage::bf16, 2, 2, 2200, 4, 2, 64, true, 43);
-  which.inputs.key_lengths = {2200, 1500};
-  which = stored_in_integers(which, integers_of(which, Scales::tokens, Scales::tokens));
-  which.splits = 1;
-  const AttentionOutput whole = check(which);
-  for (const int splits : {2, 128}) {
-    which.splits = splits;
-    const AttentionOutput split = run(which, schedules[1]);
-    EXPECT_TRUE(split.kernel_spec.contains(" split=")) << split.kernel_spec;
-    expect_equal(split, whole);
-  }
 }
 
 // Scores that are the same numbers in either way: 16 bits hold these integers, and scales are powers of two.
@@ -197,7 +89,9 @@ TEST_P(Integers, ScoresRoundedToHalf) {
 
 TEST_P(Integers, WhatCannotBeIsRefusedByName) {
   AttentionCase which = make_case(Storage::bf16, 1, 5, 70, 2, 1, 64, false, 71);
-  which = stored_in_integers(which, integers_of(which, Scales::tokens, Scales::tokens));
+  const AttentionInputs& in = which.inputs;
+  which = stored_in_integers(which, {.q = row_scales("tokens", 1, in.query_rows(), in.query_heads),
+                                     .k = row_scales("tokens", 1, in.key_rows(), in.kv_heads)});
   const auto refused = [&](const ChangeForwardCall& change) {
     const AttentionOutput output = run_attention(engine_.get(), which, change);
     EXPECT_NE(output.status, WAVEJIT_OK);

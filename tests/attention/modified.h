@@ -70,9 +70,10 @@ class Pipelines {
 
   // Refused for the pipeline, which the target does not have for such a call, and not for what was asked for.
   static bool not_on_this_target(const AttentionOutput& output) {
+    const auto says = [&](const char* text) { return output.detail.contains(text); };
     return output.status == WAVEJIT_UNSUPPORTED &&
-           ((output.detail.contains(": pipeline=") && output.detail.contains("; accepted: auto, generic")) ||
-            output.detail.contains("; accepted: pipeline=generic, "));
+           ((says(": pipeline=") && says("; accepted: auto, generic")) || says("; accepted: pipeline=generic, ") ||
+            says(" and pipeline auto or generic"));
   }
 
   // The case on every pipeline that the target can have under every schedule: the same bits throughout, nothing outside

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/alone.h"
@@ -134,6 +135,37 @@ void add_modifiers(AttentionCase& which, const ValueRow& row, const wavejit_prob
   if (row.says("bias")) change_bias(in, row.word("bias"));
 }
 
+// Rows side by side where the descriptor says so, odd distances where the row does.
+ScatteredTensors scattered_of(const ValueRow& row, std::int32_t transposed) {
+  ScatteredTensors tensors;
+  const std::string odd = ',' + row.word("odd") + ',';
+  const auto choose = [&](Scattered& of, const char* name, std::int32_t bit) {
+    if (odd.contains(name)) of = Scattered::odd_rows;
+    if ((transposed & bit) != 0) of = Scattered::rows_inside;
+  };
+  choose(tensors.q, ",q,", WAVEJIT_TRANSPOSED_Q);
+  choose(tensors.k, ",k,", WAVEJIT_TRANSPOSED_K);
+  choose(tensors.v, ",v,", WAVEJIT_TRANSPOSED_V);
+  choose(tensors.o, ",o,", WAVEJIT_TRANSPOSED_O);
+  return tensors;
+}
+
+AttentionCase in_eight_bits(AttentionCase which, const ValueRow& row, const Described& words) {
+  const AttentionInputs& in = which.inputs;
+  const bool tokens = words.told.cache_scales == WAVEJIT_EXTENT_TOKEN_AND_HEAD;
+  if (words.text.contains(" cache="))
+    return stored_in_bytes(which, bytes_of(in, static_cast<wavejit_dtype>(words.told.cache_dtype),
+                                           words.told.cache_scales, row.word("numbers")));
+  if (words.text.contains(" qk=i8 "))
+    return stored_in_integers(which, {.q = row_scales(row.word("q_scales"), in.query_batches(), in.query_rows(),
+                                                      in.query_heads, row.word("numbers") == "either_sign"),
+                                      .k = row_scales(tokens ? "tokens" : row.word("k_scales"), in.key_batches(),
+                                                      in.key_rows(), in.kv_heads)});
+  for (const char* const word : {"numbers", "q_scales", "k_scales"})
+    if (row.says(word)) throw std::runtime_error(std::string(word) + ": the row has no scales");
+  return which;
+}
+
 // Numbers of f32 on both sides of what they are rounded to, ties among them.
 std::vector<float> unrounded(Storage storage, const std::vector<float>& rounded) {
   const int kept_bits = storage == Storage::bf16 ? 8 : 11;
@@ -154,7 +186,7 @@ AttentionCase case_of(const ValueRow& row) {
   const Described words = described(row.descriptor);
   const wavejit_problem& told = words.told;
   // A word that is passed over in silence would make a test that says more than it does.
-  for (const char* const word : {" queries=", " qk=", " lists=", " top_k=", " bool_mask=", " bias_by_tile", " trans_",
+  for (const char* const word : {" queries=", " scores=", " lists=", " top_k=", " bool_mask=", " bias_by_tile",
                                  " inputs=", " q_rows=", " k_total="})
     if (words.text.contains(word)) throw std::runtime_error("rows do not have the word" + std::string(word));
   const std::uint64_t seed = told.seed >= 0 ? static_cast<std::uint64_t>(told.seed) : seed_of(row.descriptor);
@@ -162,9 +194,8 @@ AttentionCase case_of(const ValueRow& row) {
   which.layout = row.says("padded") ? Layout::padded : told.layout == WAVEJIT_LAYOUT_BHSD ? Layout::bhsd : Layout::bshd;
   add_mask(which, row, told);
   add_modifiers(which, row, told, seed);
-  if (words.text.contains(" cache="))
-    which = stored_in_bytes(which, bytes_of(which.inputs, static_cast<wavejit_dtype>(told.cache_dtype),
-                                            told.cache_scales, row.word("numbers")));
+  which = in_eight_bits(std::move(which), row, words);
+  which.scattered = scattered_of(row, told.transposed);
   which.lse = told.lse != 0;
   which.output_fp32 = told.output_dtype == WAVEJIT_FP32;
   if (words.text.contains(" q=fp32 ")) which.wide_q = unrounded(which.storage, which.inputs.q);

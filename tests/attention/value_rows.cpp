@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread",     "bias_spread",
                                     "bias",       "sink",          "prefix",  "in_turn", "list",       "tight",
-                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys", "numbers"};
+                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys", "numbers",
+                                    "odd",        "q_scales",      "k_scales"};
 
 std::vector<std::string> split(const std::string& text, char at) {
   std::vector<std::string> parts;
@@ -82,8 +83,8 @@ std::vector<std::string> named_words(const ValueRow& row) {
       words.push_back(key + value);
     } else if (key == "bias_type") {
       words.push_back("bias" + plain(value));
-    } else if (key == "cache") {
-      words.push_back(plain(value));
+    } else if (key == "cache" || key == "qk") {
+      words.push_back((key == "qk" ? key : "") + plain(value));
     } else if (key == "cache_scales") {
       words.push_back("scales" + value);
     } else if (key == "causal" && !value.empty()) {
@@ -94,6 +95,9 @@ std::vector<std::string> named_words(const ValueRow& row) {
   }
   for (const char* const word : {"padded", "prefix", "first_keys"})
     if (row.says(word)) words.emplace_back(word);
+  for (const auto& [word, letter] : {std::pair{"q_scales", 'q'}, {"k_scales", 'k'}})
+    if (row.says(word)) words.push_back(letter + row.word(word));
+  if (row.says("odd")) words.push_back("odd" + plain(row.word("odd")));
   if (row.says("numbers")) words.push_back("numbers" + row.word("numbers"));
   return words;
 }

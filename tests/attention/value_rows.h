@@ -20,8 +20,10 @@
 //   first_keys=<n,…>         left padding of dense keys beside packed queries
 //   in_turn, list, tight     of pages (support/paged_cache.h)
 //   total=<n>                pages of the cache
+//   odd=<q,k,v,o>            rows of these begin anywhere: odd distances, behind an odd number of elements
+//   q_scales=, k_scales=     of Q and K in int8: tensor, heads, tokens; none. K's of tokens are cache_scales=token
 //   numbers=<name>           of a cache's scales: any, either_sign (any, some of K's negative), negative (powers of two,
-//                            all of K's negative); powers of two
+//                            all of K's negative); powers of two. Of q_scales: either_sign
 #pragma once
 
 #include <cstdint>

@@ -93,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Padding, ValueRows, ::testing::ValuesIn(value_rows("Pad
 INSTANTIATE_TEST_SUITE_P(Chunks, ValueRows, ::testing::ValuesIn(value_rows("Chunks")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Caches, ValueRows, ::testing::ValuesIn(value_rows("Caches")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(TokenScales, ValueRows, ::testing::ValuesIn(value_rows("TokenScales")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Scattered, ValueRows, ::testing::ValuesIn(value_rows("Scattered")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Integers, ValueRows, ::testing::ValuesIn(value_rows("Integers")), name_in_row);
 
 // A call that differs from what its row says must fail the row's check.
 struct Fault {
@@ -119,6 +121,11 @@ TEST(ValueRowsCheck, FindsACallThatIsAnother) {
        [](auto& call) { call.v_scale = call.k_scale; }},
       {"bf16 b1 q3 k100 h4/2 d64 lse cache=e4m3 cache_scales=token : numbers=any on=gfx950", [](AttentionCase&) {},
        [](auto& call) { call.k_scale = call.v_scale; }},
+      {"fp16 b1 q33 k100 h2/1 d64 lse trans_v : odd=k",
+       [](AttentionCase& which) { which.scattered.k = Scattered::rows_inside; },
+       [](auto& call) { ++call.v.strides[3]; }},
+      {"bf16 b1 q33 k100 h4/2 d64 lse qk=i8 : q_scales=tokens k_scales=heads", [](AttentionCase&) {},
+       [](auto& call) { call.q_scale.sizes[1] = 1; }},
   };
   const Engine engine("gfx950");
   for (const Fault& fault : faults) {
@@ -175,6 +182,8 @@ TEST(ValueRowsText, WhatIsNotUnderstoodIsSaidWithItsLine) {
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 casual").contains("casual"));
   EXPECT_TRUE(wrong_with("(fp16|bf16 d64").contains("parenthesis"));
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q64 k64 h1 lists=64x64").contains("lists="));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 : numbers=any").contains("the row has no scales"));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 qk=i8 : q_scales=token").contains("no scales are called 'token'"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// K and V of 8 bits under the scales that rows name.
+// K and V of 8 bits, and Q and K in int8, under the scales that rows name.
 #pragma once
 
 #include <algorithm>
@@ -97,6 +97,27 @@ inline bool has_powers_of_two(const StoredBytes& bytes) {
     return std::isnan(scale) || std::fabs(std::frexp(scale, &exponent)) == 0.5F;
   };
   return std::ranges::all_of(bytes.k_scale, is_power) && std::ranges::all_of(bytes.v_scale, is_power);
+}
+
+// Numbers of Q's or K's scales in int8: `said` tensor, heads or tokens, none if empty. Few bits, so that an integer times
+// its scale is a number of f32.
+inline RowScales row_scales(const std::string& said, int batches, int tokens, int heads, bool either_sign = false) {
+  if (said.empty()) return {};
+  RowScales made;
+  if (said == "tokens") {
+    made.batches = batches;
+    made.tokens = tokens;
+    made.heads = heads;
+  } else if (said == "heads") {
+    made.heads = heads;
+  } else if (said != "tensor") {
+    throw std::runtime_error("no scales are called '" + said + "'");
+  }
+  for (int place = 0; place < made.batches * made.tokens * made.heads; ++place) {
+    const float sign = either_sign && place % 2 == 0 ? -1.0F : 1.0F;
+    made.numbers.push_back(sign * (1 + (0.125F * static_cast<float>(place % 7))) / 32);
+  }
+  return made;
 }
 
 }  // namespace wavejit::tests

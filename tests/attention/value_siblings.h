@@ -54,6 +54,8 @@ class ValueSiblings {
       expect_same("keys without padding", [](AttentionCase& other) { other.first_keys.clear(); });
     }
     if (which_.bytes) expect_wide_keys();
+    if (is_scattered()) expect_dims_side_by_side();
+    EXPECT_EQ(output_.kernel_spec.contains(" qk=i8 "), which_.integers.has_value()) << output_.kernel_spec;
     if (which_.output_fp32) expect_rounding();
   }
 
@@ -61,7 +63,8 @@ class ValueSiblings {
   // them to that one's row.
   void expect_same_bits_alone() const {
     const AttentionInputs& in = which_.inputs;
-    const bool as_another = which_.pages || which_.output_fp32 || which_.bytes || !which_.wide_q.empty();
+    const bool as_another = which_.pages || which_.output_fp32 || which_.bytes || which_.integers || is_scattered() ||
+                            !which_.wide_q.empty();
     const bool apart = in.packed_queries() || in.packed_keys() || !in.key_lengths.empty() || !in.causal_flags.empty();
     if (as_another || !apart) return;
     for (int b = 0; b < in.batch; ++b) {
@@ -109,6 +112,22 @@ class ValueSiblings {
       other.first_keys.clear();
       other.splits = 1;
       other.flags = 0;
+    });
+  }
+
+  bool is_scattered() const {
+    const ScatteredTensors& tensors = which_.scattered;
+    return tensors.q != Scattered::no || tensors.k != Scattered::no || tensors.v != Scattered::no ||
+           tensors.o != Scattered::no;
+  }
+  // Whole where it is split: what merges the parts alone knows how O lies.
+  void expect_dims_side_by_side() const {
+    const ScatteredTensors& tensors = which_.scattered;
+    const bool only_o = tensors.q == Scattered::no && tensors.k == Scattered::no && tensors.v == Scattered::no;
+    EXPECT_EQ(output_.kernel_spec.contains(" trans_"), !only_o || which_.splits <= 1) << output_.kernel_spec;
+    expect_same("dims side by side", [](AttentionCase& other) {
+      other.scattered = {};
+      other.splits = 1;
     });
   }
 
