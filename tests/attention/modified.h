@@ -60,8 +60,12 @@ inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
 class Pipelines {
  public:
   explicit Pipelines(const std::string& target, wavejit_engine_options options = {}) {
+    // Words behind the name of a given pipeline stand behind each name: "auto stagger=off".
+    const std::string given = options.pipeline == nullptr ? "" : options.pipeline;
+    const std::string words = given.substr(std::min(given.find(' '), given.size()));
     for (const char* pipeline : {"generic", "dualwave", "interleaved", "auto"}) {
-      options.pipeline = pipeline;
+      const std::string text = pipeline + words;
+      options.pipeline = text.c_str();
       engines_.push_back(std::make_unique<Engine>(target, options));
     }
   }

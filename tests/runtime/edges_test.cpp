@@ -160,7 +160,7 @@ TEST(Edges, ALineWithARangePreparesEveryClassOfLength) {
 // A line that is forgotten shows as WAVEJIT_SEALED under load, long after it was refused.
 TEST(Edges, PrepareThrowsWhatItCouldNotPrepareAndPreparesTheRest) {
   Engine engine(plain_options());
-  const std::vector<std::string> lines = {"attention_forward fp16 b1 q1 k1 h1 d60",
+  const std::vector<std::string> lines = {"attention_forward fp16 b1 q1 k1 h1 d264",
                                           "attention_forward fp16 b1 q40 k40 h2 d64", "nonsense"};
   const auto [status, told] = answer_of([&] { engine.prepare(lines); });
   EXPECT_EQ(status, WAVEJIT_UNSUPPORTED) << "of the first that failed";
@@ -196,7 +196,7 @@ TEST(Edges, LogLinesGoToTheCaller) {
 
 TEST(Edges, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
   Engine engine(plain_options());
-  EXPECT_EQ(engine.try_prepare({"attention_forward fp16 b1 q1 k1 h1 d60"})[0].status, WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(engine.try_prepare({"attention_forward fp16 b1 q1 k1 h1 d264"})[0].status, WAVEJIT_UNSUPPORTED);
   const auto statistics = engine.statistics();
   EXPECT_EQ(statistics.compile_failures, 0U);
   EXPECT_EQ(statistics.refused_unsupported, 1U) << "the kernel that the line leads to";
