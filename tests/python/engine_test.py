@@ -355,10 +355,10 @@ class Prebuild(unittest.TestCase):
     def test_lines_that_are_refused(self):
         told = []
         with self.assertRaises(wavejit.Unsupported):
-            wavejit.prebuild(["attention_forward fp16 b1 q8 k32 h2/1 d7"], "gfx950", progress=told.append)
+            wavejit.prebuild(["attention_forward fp16 b1 q8 k32 h2/1 d264"], "gfx950", progress=told.append)
         (refusal,) = [report for report in told if report["descriptor"]]
         self.assertEqual((refusal["refused"], refusal["target"]), (1, "gfx950"))
-        self.assertIn("head dim 7 has no kernel", refusal["failure"])
+        self.assertIn("head dim 264 has no kernel", refusal["failure"])
         with self.assertRaises(wavejit.InvalidArgument):
             wavejit.prebuild([LINE], "gfx1", progress=False)
 

@@ -105,7 +105,7 @@ class Cache(unittest.TestCase):
 class Sweep(unittest.TestCase):
     def test_every_figure_of_the_program(self):
         told = []
-        lines = [LINE, "nonsense", "attention_forward bf16 b1 q8 k8 h2 d7"]
+        lines = [LINE, "nonsense", "attention_forward bf16 b1 q8 k8 h2 d264"]
         swept = ENGINE.sweep(lines, pipelines=["auto", "generic"], schedules=["in_order", "random:7"], progress=told.append, sample="all")
         self.assertEqual((swept.device_name, swept.target, swept.passed, swept.failed, swept.ok), (ENGINE.device_name, "gfx950", 1, 0, False))
         self.assertEqual(sum(swept.set_aside.values()), 3)  # the last line on two pipelines; the first one's kernel ran for auto
