@@ -18,4 +18,9 @@ mkdir $work/run
 cp -rl build/dev/bin build/dev/lib $work/run/
 rm $work/run/lib/libwavejit.so* $work/run/lib/libwavejit_codegen.so
 cp -a $work/tree/build/dev/lib/libwavejit.so* $work/tree/build/dev/lib/libwavejit_codegen.so $work/run/lib/
+# Which tests reach which faults is kept for the same sources, lists and changes.
+key=$(git rev-parse HEAD; git diff HEAD; cat $work/faults.txt)
+key=$(sha256sum <<<"$key" | cut -c1-12)
+mkdir -p $work/reached/$key
+ln -sfn ../reached/$key $work/run/reached
 python3 tests/planted/run.py $work/run $work/faults.txt $work/seen.txt "$@"

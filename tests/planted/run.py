@@ -21,7 +21,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHOSEN = HERE.parent / "chosen"
-SECONDS = 900
+SECONDS = 240  # some faults make loops that do not end, which is noticed
 # By the folder of the fault: programs that call its kernels, those first that see most.
 FORWARD = [
     "attention_value_tests", "attention_tests", "attention_modifier_tests", "attention_pipeline_tests", "attention_paged_tests", "attention_split_tests",
