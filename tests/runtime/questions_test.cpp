@@ -194,7 +194,7 @@ TEST_F(Questions, AnEngineMayGoWhileKernelsAreMade) {
 
 TEST_F(Questions, WhatNoKernelDoesIsNoFailureOfTheCompiler) {
   const auto engine = make_engine();
-  const std::vector<const char*> lines = {"attention_forward fp16 b1 q1 k1 h1 d100", asked_line};
+  const std::vector<const char*> lines = {"attention_forward fp16 b1 q1 k1 h1 d264", asked_line};
   EXPECT_FALSE(engine->prepare(lines, 1, {}, [](const runtime::PrepareProgress&) {}));
   const auto statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.compile_failures, 0U);

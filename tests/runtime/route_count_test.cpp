@@ -110,7 +110,7 @@ TEST_F(RouteCount, ACompileThatFailsIsRoutedOnceThoughAHookTellsIt) {
 TEST_F(RouteCount, ACallThatNoKernelDoesIsRoutedOnce) {
   const auto engine = make_engine();
   attention_forward::AttentionShape shape = shape_;
-  shape.head_dim_qk = shape.head_dim_v = 100;
+  shape.head_dim_qk = shape.head_dim_v = 264;
   CountedCall call(family_, shape);
   EXPECT_FALSE(engine->run(call, nullptr));
   EXPECT_FALSE(engine->run(call, nullptr));
