@@ -10,6 +10,7 @@
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/tensors.h"
 #include "templates/attention_backward/kernel/canon.h"
 #include "templates/attention_backward/kernel/words.h"
 

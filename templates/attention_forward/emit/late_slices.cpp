@@ -3,6 +3,7 @@
 
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/sequence.h"
+#include "templates/attention/kernel/lds_layout.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
