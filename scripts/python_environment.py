@@ -36,7 +36,7 @@ class Environment:
     beside: str = ""  # whose packages it reads and leaves as they are
     sees_debian: bool = False  # Debian's numpy
     alone: bool = False  # packages without what they ask for
-    finish: Callable[[pathlib.Path], None] | None = None  # of the environment, after pip; again when `helpers` have changed
+    finish: Callable[[pathlib.Path], object] | None = None  # of the environment, after pip; again when `helpers` have changed
     helpers: tuple[str, ...] = ()  # files of scripts/ that `finish` uses
 
     def pins(self) -> list[pathlib.Path]:
@@ -71,8 +71,8 @@ def add_torch_stubs(environment: pathlib.Path) -> None:
     run(environment / "bin/python3", "-c", "import torch, transformers")
 
 
-def import_with_torch(package: str) -> Callable[[pathlib.Path], None]:
-    return lambda environment: void(run(environment / "bin/python3", "-c", f"import importlib.metadata; importlib.metadata.version('{package}'); import torch"))
+def import_with_torch(package: str) -> Callable[[pathlib.Path], object]:
+    return lambda environment: run(environment / "bin/python3", "-c", f"import importlib.metadata; importlib.metadata.version('{package}'); import torch")
 
 
 def start_jax(environment: pathlib.Path) -> None:
@@ -100,10 +100,6 @@ def add_rocm_of_cupy(environment: pathlib.Path) -> None:
     hipcc = rocm / "bin/hipcc"
     hipcc.write_text((SCRIPTS / "hipcc_for_cupy.sh").read_text(encoding="utf-8"), encoding="utf-8")
     hipcc.chmod(0o755)
-
-
-def void(_: object) -> None:
-    """For a command whose output nobody reads."""
 
 
 def lead(link: pathlib.Path, target: pathlib.Path) -> None:
@@ -146,7 +142,7 @@ def install(name: str, wanted: Environment, folder: pathlib.Path) -> None:
     if wanted.alone:
         words.append("--no-deps")
     try:
-        void(run(DEBIAN_PYTHON, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check", "install", "--no-input", *words))
+        run(DEBIAN_PYTHON, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check", "install", "--no-input", *words)
     except Failed:
         raise Failed(
             f"{wanted.title} could not be installed; pip says why above. The packages come from PyPI (https://pypi.org, or the index that pip is set up "

@@ -62,10 +62,15 @@ Values carried(const State& state) {
 template <typename State>
 State state_of(State like, std::span<Value* const> values) {
   std::size_t next = 0;
-  const auto take = [&](Value*& value) { value = values[next++]; };
+  // Another number of values is a fault of the emitter: each would be taken for its neighbour.
+  const auto take = [&](Value*& value) {
+    if (next == values.size()) [[unlikely]]
+      std::abort();
+    value = values[next++];
+  };
   detail::visit_values(like, take);
   if (next != values.size()) [[unlikely]]
-    std::abort();  // a fault of the emitter: a value would be another one
+    std::abort();
   return like;
 }
 

@@ -35,14 +35,14 @@ Failure size_out_of_range(const Named& named, bool may_have_no_rows, std::int64_
   return bad_size(named, 3, up_to("1", max_head_dim));
 }
 
-Failure head_dims_without_code(const HeadDims& dims, std::string from) {
+Failure head_dims_without_code(const HeadDims& dims, std::string field) {
   const int odd = has_code({dims.qk, dims.qk}) ? dims.v : dims.qk;
   const int below = odd / coded_head_dim_step * coded_head_dim_step;
   std::string near;
   if (odd < largest_coded_head_dim)
     near =
         (below > 0 ? std::to_string(below) + ", " : "") + std::to_string(below + coded_head_dim_step) + " and other ";
-  return {WAVEJIT_UNSUPPORTED, std::move(from) + "head dim " + to_text(dims) + " has no kernel; accepted: " + near +
+  return {WAVEJIT_UNSUPPORTED, std::move(field) + "head dim " + to_text(dims) + " has no kernel; accepted: " + near +
                                    "multiples of " + std::to_string(coded_head_dim_step) + " up to " +
                                    std::to_string(largest_coded_head_dim) +
                                    ", of which `wavejit supported` lists those of a target"};

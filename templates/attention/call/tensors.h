@@ -38,9 +38,9 @@ inline families::Result<void> check_sizes(const Named& named, bool may_have_no_r
   return {};
 }
 
-// Head dims that a shape's code cannot say (kernel/head_dims.h) would have the code, and the kernel, of others. `from`
-// begins the refusal: "descriptor: ", or "q.sizes[3] (head dim) = 100: ".
-[[gnu::cold]] families::Failure head_dims_without_code(const HeadDims& dims, std::string from);
+// The refusal of head dims that a shape's code cannot say (kernel/head_dims.h): they would have the code, and the kernel,
+// of others. `field` begins it, as "q.sizes[3] (head dim) = 100: ", and is empty for a line.
+[[gnu::cold]] families::Failure head_dims_without_code(const HeadDims& dims, std::string field = {});
 inline families::Result<void> check_head_dims(const wavejit_tensor& q, const wavejit_tensor& v) {
   const HeadDims dims = {.qk = static_cast<int>(q.sizes[3]), .v = static_cast<int>(v.sizes[3])};
   if (!has_code(dims)) [[unlikely]] {

@@ -121,7 +121,7 @@ Result<void> finish(const Said& said) {
     return bad_line("h" + std::to_string(said.query_heads) + "/" + std::to_string(said.kv_heads),
                     "kv heads that divide the query heads");
   if (!attention::has_code(said.asked.head_dims()))
-    return std::unexpected(attention::head_dims_without_code(said.asked.head_dims(), ""));
+    return std::unexpected(attention::head_dims_without_code(said.asked.head_dims()));
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
   const bool packed = said.layout == Layout::packed;
   if (!said.query_lengths.empty() && !packed)

@@ -89,7 +89,7 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
   if (problem_.shape.causal_flags) [[unlikely]]
-    arguments.causal_flags = reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence();
+    arguments.causal_flags = causal_flags();
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
@@ -121,7 +121,7 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
 [[gnu::cold, gnu::noinline]] families::Launch AttentionCall::with_counters(const families::Launch& launch) {
   merging_.emplace();
   merging_->all = {.all = arguments_.all.paged, .counters = reinterpret_cast<std::uintptr_t>(arrival_counters)};
-  if (problem_.shape.causal_flags) merging_->causal_flags = arguments_.causal_flags;
+  if (problem_.shape.causal_flags) merging_->causal_flags = causal_flags();
   families::Launch with = launch;
   with.arguments = &*merging_;
   with.argument_bytes = problem_.shape.causal_flags ? sizeof *merging_ : sizeof merging_->all;
@@ -134,7 +134,7 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
   if (problem_.shape.causal_flags) [[unlikely]]
-    combine_.causal_flags = reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence();
+    combine_.causal_flags = causal_flags();
   if (problem_.shape.cache != CacheType::as_queries && !problem_.shape.token_scales) [[unlikely]] {
     combine_.scales = cache_scales(call_, first_sequence());
     // Modified scores are powers of two already, and have K's scale.

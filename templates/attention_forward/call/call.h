@@ -57,7 +57,7 @@ class AttentionCall final : public families::Call {
       std::uint64_t causal_flags;
     };
   };
-  // The flags behind the counters of a merge.
+  // What a merging kernel reads: counters, and behind them the flags of sequences.
   struct MergingArguments {
     ArrivalArguments all;
     alignas(8) std::array<std::byte, causal_flags_at - sizeof(ArrivalArguments)> nothing{};
@@ -85,6 +85,8 @@ class AttentionCall final : public families::Call {
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                std::optional<KeptArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
+  // The address of the first of this round's sequences' flags.
+  std::uint64_t causal_flags() const { return reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence(); }
   std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
   void plan_mask_of_few_rows(const void* memory, families::LaunchPlan& plan);
   void plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan);

@@ -388,7 +388,7 @@ Result<void> finish(ProblemDescriptor& said) {
   if (shape.bias_by_tile && bias_goes_by_tile(said.query_length)) shape.block_lists = true;
   if (shape.bool_mask) shape.block_lists = makes_walks_of_mask(said, said.query_length);
   if (const HeadDims dims{shape.head_dim_qk, shape.head_dim_v}; !attention::has_code(dims))
-    return std::unexpected(attention::head_dims_without_code(dims, ""));
+    return std::unexpected(attention::head_dims_without_code(dims));
   shape.set_rows(rows_of(said, said.query_length));
   shape.whole_tiles = !shape.vectorised && holds_whole_tiles(said.page_size, shape.first_keys);
   if (shape.bias_fp32 && !said.of(Modifier::bias).there)
