@@ -70,10 +70,11 @@ void one_process(Shared& shared, int processes, int index, const char* cache, co
     require(wavejit_device_copy_in(engine, block, values.data(), bytes), "copy");
   }
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
   for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, length, 1, head_dim);
-  call.scale = 0.1F;
+  call.modifiers.scale = 0.1F;
   const std::string line = "attention_forward fp16 b1 q" + std::to_string(length) + " k" + std::to_string(length) +
                            " h1 d" + std::to_string(head_dim);
   const char* const lines[] = {line.c_str()};
@@ -95,7 +96,7 @@ void one_process(Shared& shared, int processes, int index, const char* cache, co
   // The simulated GPU computes on the cores that others still prepare on; a real one would not.
   ++shared.prepared;
   until([&] { return shared.prepared == processes; });
-  require(wavejit_engine_seal(engine), "seal");  // the call uses what was prepared, or fails
+  require(wavejit_engine_seal(engine, 1), "seal");  // the call uses what was prepared, or fails
   require(wavejit_attention_forward(engine, &call, nullptr), "attention_forward");
   require(wavejit_device_synchronize(engine), "synchronize");
   require(wavejit_device_copy_out(engine, values.data(), memory[3], bytes), "copy");

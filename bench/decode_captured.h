@@ -28,7 +28,7 @@ inline constexpr std::string_view captured_steps[] = {
 inline constexpr std::string_view captured_introduction = R"(
 ### In a graph
 
-A call by itself, and the launch of a graph that captured it: its workspace is the caller's, of the size that `wavejit_attention_forward_workspace` answers, and its counters are its own.
+A call by itself, and the launch of a graph that captured it: its workspace is the caller's, of the size that `wavejit_call_workspace` answers, and its counters are its own.
 The clock has the same wait between two nodes of a graph as between two launches, and knows nothing of what the host takes for either. So these rows
 say whether a captured call has the same plan: without a workspace it would leave its keys whole ([docs/split-keys.md](../docs/split-keys.md)). The goal: within 2 %.
 

@@ -35,7 +35,8 @@ struct HotCall {
       throw std::runtime_error("another HIP library was opened");
     void* memory[5];
     for (void*& block : memory) require(wavejit_device_allocate(engine, 8 * 1024 * 16 * 128 * 2, &block));
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_ATTENTION_FORWARD;
     call.q = wavejit_dense_tensor(memory[0], WAVEJIT_FP16, 8, 1024, 16, 128);
     call.k = wavejit_dense_tensor(memory[1], WAVEJIT_FP16, 8, 1024, 4, 128);
     call.v = wavejit_dense_tensor(memory[2], WAVEJIT_FP16, 8, 1024, 4, 128);
@@ -45,8 +46,8 @@ struct HotCall {
                               .reserved = 0,
                               .sizes = {8, 16, 1024, 1},
                               .strides = {16 * 1024, 1024, 1, 1}};
-    call.scale = 0.0883883F;
-    call.mask = WAVEJIT_MASK_CAUSAL;
+    call.modifiers.scale = 0.0883883F;
+    call.mask.bits = WAVEJIT_MASK_CAUSAL;
     require(wavejit_attention_forward(engine, &call, nullptr));  // compiles
   }
 };
@@ -66,18 +67,19 @@ HotCall& paged_call() {
     void* const cache = call.k.data;
     void* const arrays = call.v.data;
     call = {};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_ATTENTION_FORWARD;
     call.q = wavejit_dense_tensor(q, WAVEJIT_FP16, 64, 1, 16, 128);
     call.o = wavejit_dense_tensor(o, WAVEJIT_FP16, 64, 1, 16, 128);
     call.k = call.v = wavejit_dense_tensor(cache, WAVEJIT_FP16, 1024, 16, 4, 128);
     call.k.strides[0] = call.v.strides[0] = std::int64_t{2} * 16 * 4 * 128;
     call.v.data = static_cast<std::uint16_t*>(cache) + std::ptrdiff_t{16} * 4 * 128;
-    call.block_table = static_cast<const std::int32_t*>(arrays);
-    call.table_columns = 512;
-    call.key_lengths = static_cast<const std::int32_t*>(arrays);
-    call.max_key_length = 8192;
-    call.splits = 1;
-    call.scale = 0.0883883F;
+    call.pages.block_table = static_cast<const std::int32_t*>(arrays);
+    call.pages.table_columns = 512;
+    call.sequences.key_lengths = static_cast<const std::int32_t*>(arrays);
+    call.sequences.max_key_length = 8192;
+    call.split.splits = 1;
+    call.modifiers.scale = 0.0883883F;
     require(wavejit_attention_forward(hot.engine, &call, nullptr));  // compiles
     return hot;
   }();
@@ -97,16 +99,17 @@ BENCHMARK(hot_paged_call);
 void hot_latent_call(benchmark::State& state, std::int32_t splits) {
   HotCall& hot = paged_call();
   wavejit_attention_latent_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = wavejit_dense_tensor(hot.call.q.data, WAVEJIT_BF16, 64, 1, 16, 576);
   call.o = wavejit_dense_tensor(hot.call.o.data, WAVEJIT_BF16, 64, 1, 16, 512);
   call.k = wavejit_dense_tensor(hot.call.k.data, WAVEJIT_BF16, 256, 64, 1, 576);
-  call.block_table = hot.call.block_table;
-  call.table_columns = 128;
-  call.key_lengths = hot.call.key_lengths;
-  call.max_key_length = 8192;
-  call.splits = splits;
-  call.scale = 0.0721688F;
+  call.pages.block_table = hot.call.pages.block_table;
+  call.pages.table_columns = 128;
+  call.sequences.key_lengths = hot.call.sequences.key_lengths;
+  call.sequences.max_key_length = 8192;
+  call.split.splits = splits;
+  call.modifiers.scale = 0.0721688F;
   require(wavejit_attention_latent(hot.engine, &call, nullptr));  // compiles
   for (auto _ : state) {
     wavejit_status status = wavejit_attention_latent(hot.engine, &call, nullptr);
@@ -123,9 +126,9 @@ void hot_mixed_call(benchmark::State& state) {
     wavejit_attention_forward_arguments& call = hot.call;
     call.q.sizes[0] = call.o.sizes[0] = 1;
     call.q.sizes[1] = call.o.sizes[1] = 512 + 63;
-    call.query_starts = call.key_lengths;
-    call.sequences = 64;
-    call.max_query_length = 512;
+    call.sequences.query_starts = call.sequences.key_lengths;
+    call.sequences.count = 64;
+    call.sequences.max_query_length = 512;
     require(wavejit_attention_forward(hot.engine, &call, nullptr));  // compiles
     return hot;
   }();

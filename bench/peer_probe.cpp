@@ -32,12 +32,13 @@ std::size_t bytes_of(int head_dim) { return 2UL * length * heads * static_cast<s
 
 wavejit_attention_forward_arguments call_of(void* memory, wavejit_dtype dtype, int head_dim, bool causal) {
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = wavejit_dense_tensor(memory, dtype, 1, length, heads, head_dim);
   call.k = call.v = call.q;  // nothing is launched: they need not be apart
   call.o = wavejit_dense_tensor(static_cast<char*>(memory) + bytes_of(head_dim), dtype, 1, length, heads, head_dim);
-  call.scale = 0.1F;
-  call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+  call.modifiers.scale = 0.1F;
+  call.mask.bits = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
   return call;
 }
 
@@ -68,7 +69,7 @@ int main(int argc, char** argv) {
   wavejit_attention_forward_arguments call = call_of(memory, WAVEJIT_BF16, head_dim, causal);
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   const unsigned long long start = now_ns();
   const unsigned long long start_cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
   require(wavejit_attention_forward(engine, &call, nullptr), "attention_forward");

@@ -156,15 +156,16 @@ Result<Prediction> predict(const Task& task) {
   if (auto copied = table->copy_in(entries.data()); !copied) return std::unexpected(copied.error());
 
   wavejit_sparse_indexer_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   call.queries = wavejit_dense_tensor(queries->data(), WAVEJIT_BF16, task.batch, task.rows, heads, dims);
   call.keys = wavejit_dense_tensor(keys->data(), WAVEJIT_BF16, task.batch * columns, page, 1, dims);
   call.weights = wavejit_dense_tensor(weights->data(), WAVEJIT_FP32, task.batch, task.rows, heads, 1);
   call.scores = wavejit_dense_tensor(scores->data(), WAVEJIT_FP32, task.batch, task.rows, 1, task.keys);
-  call.block_table = static_cast<const std::int32_t*>(table->data());
-  call.table_columns = columns;
+  call.pages.block_table = static_cast<const std::int32_t*>(table->data());
+  call.pages.table_columns = columns;
   call.max_key_length = task.keys;
-  if (task.rows > 1) call.mask = WAVEJIT_MASK_CAUSAL;
+  if (task.rows > 1) call.mask.bits = WAVEJIT_MASK_CAUSAL;
   const auto of_scores = timed(*gpu, raw, call);
   if (!of_scores) return std::unexpected(of_scores.error());
   if (of_scores->size() != 1) return failed(ExitCode::internal, "scores are not one launch");
@@ -174,18 +175,19 @@ Result<Prediction> predict(const Task& task) {
     if (auto copied = scores->copy_in(row.data(), bytes(at * task.keys * 4), row.size() * 4); !copied)
       return std::unexpected(copied.error());
   wavejit_sparse_indexer_arguments select{};
-  select.size = sizeof select;
+  select.head.size = sizeof select;
+  select.head.family = WAVEJIT_SPARSE_INDEXER;
   select.scores = call.scores;
-  select.mask = call.mask;
+  select.mask.bits = call.mask.bits;
   select.indices = static_cast<std::int32_t*>(indices->data());
   select.top_k = top_k;
   // What parts of long rows choose, which a call that keeps its scores has behind them.
-  if (auto asked = tools::checked(wavejit_sparse_indexer_workspace(raw, &select, &select.workspace_bytes)); !asked)
+  if (auto asked = tools::checked(wavejit_call_workspace(raw, &select.head, &select.split.workspace_bytes)); !asked)
     return std::unexpected(asked.error());
-  auto workspace = DeviceArray::allocate(raw, std::max<std::size_t>(select.workspace_bytes, 1));
+  auto workspace = DeviceArray::allocate(raw, std::max<std::size_t>(select.split.workspace_bytes, 1));
   if (!workspace) return std::unexpected(workspace.error());
-  if (select.workspace_bytes != 0) {
-    select.workspace = workspace->data();
+  if (select.split.workspace_bytes != 0) {
+    select.split.workspace = workspace->data();
     // Where only chosen workgroups run, the others' parts must be there.
     if (auto ran = tools::checked(wavejit_sparse_indexer(raw, &select, nullptr)); !ran)
       return std::unexpected(ran.error());

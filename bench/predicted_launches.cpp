@@ -15,6 +15,7 @@
 
 #include "captured_call.h"
 #include "templates/attention_backward/program/device_call.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "tools/device_array.h"
 #include "tools/families.h"

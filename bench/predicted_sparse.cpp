@@ -19,6 +19,7 @@
 #include "predicted_launches.h"
 #include "predicted_page.h"
 #include "templates/attention/program/block_lists.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "timing/timing.h"
 

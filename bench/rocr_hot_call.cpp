@@ -31,12 +31,13 @@ int main() {
   void* memory[4];
   for (void*& block : memory) require(wavejit_device_allocate(engine, rows * head_dim * 2, &block));
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = wavejit_dense_tensor(memory[0], WAVEJIT_FP16, 1, rows, 1, head_dim);
   call.k = wavejit_dense_tensor(memory[1], WAVEJIT_FP16, 1, rows, 1, head_dim);
   call.v = wavejit_dense_tensor(memory[2], WAVEJIT_FP16, 1, rows, 1, head_dim);
   call.o = wavejit_dense_tensor(memory[3], WAVEJIT_FP16, 1, rows, 1, head_dim);
-  call.scale = 0.125F;
+  call.modifiers.scale = 0.125F;
   require(wavejit_attention_forward(engine, &call, nullptr));  // compiles
   require(wavejit_device_synchronize(engine));
   // Few at a time: a full queue makes the caller wait for the GPU.

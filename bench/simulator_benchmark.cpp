@@ -58,8 +58,9 @@ class Attention {
     options.device = device.c_str();
     options.cache_mode = "off";
     require(wavejit_engine_create(&options, &engine_));
-    call_.size = sizeof call_;
-    call_.scale = 0.1F;
+    call_.head.size = sizeof call_;
+    call_.head.family = WAVEJIT_ATTENTION_FORWARD;
+    call_.modifiers.scale = 0.1F;
     renew(head_dim);
     run();
   }

@@ -6,6 +6,7 @@ if(WAVEJIT_SANITIZER)
   return()
 endif()
 wavejit_register_families(_demo attention_forward)
+wavejit_add_call_functions(_demo)
 wavejit_optimise(LIGHTLY wavejit_families_emit_demo)
 wavejit_precompile(standard wavejit_families_kernel_demo wavejit_families_call_demo)
 wavejit_precompile(llvm wavejit_families_emit_demo)
@@ -23,7 +24,8 @@ function(wavejit_demo_library library of_it instead)
 endfunction()
 
 wavejit_demo_library(wavejit wavejit_runtime_core "wavejit_families_api_demo;wavejit_engine;wavejit_families_call_demo"
-                     $<TARGET_OBJECTS:wavejit_c_api> $<TARGET_OBJECTS:wavejit_c_api_attention_forward>)
+                     $<TARGET_OBJECTS:wavejit_c_api> $<TARGET_OBJECTS:wavejit_c_api_attention_forward>
+                     $<TARGET_OBJECTS:wavejit_call_functions_demo>)
 set_target_properties(wavejit_of_demo PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR})
 wavejit_absent_llvm_targets(absent)
 wavejit_demo_library(wavejit_codegen wavejit_codegen_static "wavejit_compiler;wavejit_families_emit_demo;wavejit_kernel_language"

@@ -102,3 +102,12 @@ function(wavejit_family_c_apis result)
   endforeach()
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
+
+# wavejit_add_call_functions(<suffix>): wavejit_call_functions<suffix>, the C functions that take a call of any of the families that
+# wavejit_register_families(<suffix> …) has named.
+function(wavejit_add_call_functions suffix)
+  add_library(wavejit_call_functions${suffix} OBJECT ${PROJECT_SOURCE_DIR}/src/runtime/call_c_api.cpp)
+  target_include_directories(wavejit_call_functions${suffix} PRIVATE ${CMAKE_BINARY_DIR}/generated/families${suffix})
+  target_link_libraries(wavejit_call_functions${suffix} PRIVATE wavejit_engine)
+  wavejit_precompile(standard wavejit_call_functions${suffix})
+endfunction()

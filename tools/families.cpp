@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tools/canonical_line.h"
 #include "vocabulary/nearest_word.h"
 
 namespace wavejit::tools {
@@ -42,8 +43,7 @@ std::string meant_family(std::string_view descriptor) {
 
 Result<std::unique_ptr<Problem>> parse_problem(const std::string& descriptor) {
   if (const Family* family = family_of(descriptor)) return family->parse(descriptor);
-  const auto ignore = [](void*, const wavejit_problem*) {};
-  if (auto said = checked(wavejit_problem_parse(descriptor.c_str(), ignore, nullptr)); !said)
+  if (const auto said = canonical_line(descriptor); !said)
     return failed(said.error().code, said.error().what + meant_family(descriptor));
   return failed(ExitCode::usage,
                 fmt::format("'{}': this program has no such family; {} are accepted", descriptor, family_names()));

@@ -83,9 +83,9 @@ int run(const char* device) {
                                  wavejit::dense(on_k, WAVEJIT_FP16, 1, keys, kv_heads, head_dim),
                                  wavejit::dense(on_v, WAVEJIT_FP16, 1, keys, kv_heads, head_dim),
                                  wavejit::dense(on_o, WAVEJIT_FP16, 1, queries, heads, head_dim));
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   wavejit_call_report report = wavejit::make_report();
-  call.report = &report;
+  call.head.report = &report;
 
   const auto began = std::chrono::steady_clock::now();
   engine.attention_forward(call);

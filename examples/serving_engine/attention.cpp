@@ -99,19 +99,19 @@ std::vector<Half> Attention::attend(int layer, const std::vector<Half>& queries,
   // Queries are packed: prompts and single tokens one after the other, as they come.
   call.q = wavejit::dense(queries_, WAVEJIT_FP16, 1, rows_, shape_.query_heads, shape_.head_dim);
   call.o = wavejit::dense(answers_, WAVEJIT_FP16, 1, rows_, shape_.query_heads, shape_.head_dim);
-  call.query_starts = static_cast<const std::int32_t*>(query_starts_.data());
-  call.sequences = limits_.slots;
-  call.max_query_length = longest_piece_;
+  call.sequences.query_starts = static_cast<const std::int32_t*>(query_starts_.data());
+  call.sequences.count = limits_.slots;
+  call.sequences.max_query_length = longest_piece_;
   // Keys are not: they stand in pages, and a slot's row of the block table says in which.
-  call.block_table = static_cast<const std::int32_t*>(block_table_.data());
-  call.table_columns = columns_;
-  call.max_key_length = shape_.longest;
-  call.key_lengths = static_cast<const std::int32_t*>(key_lengths_.data());
+  call.pages.block_table = static_cast<const std::int32_t*>(block_table_.data());
+  call.pages.table_columns = columns_;
+  call.sequences.max_key_length = shape_.longest;
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(key_lengths_.data());
   // The last row of a piece stands at its sequence's last key, whether the piece is a prompt, its end or one token.
-  call.mask = WAVEJIT_MASK_CAUSAL;
-  call.flags = flags_;
-  call.report = report_;
-  call.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
+  call.head.flags = flags_;
+  call.head.report = report_;
+  call.modifiers.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
   engine_.attention_forward(call);
   engine_.synchronize();
 

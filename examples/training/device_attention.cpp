@@ -49,7 +49,7 @@ Matrix<float> DeviceAttention::forward(int layer, const QueryKeyValue<float>& in
   wavejit::AttentionForward call(tensor(kept.query, shape_.query_heads), tensor(kept.key, shape_.kv_heads),
                                  tensor(kept.value, shape_.kv_heads), tensor(kept.output, shape_.query_heads));
   call.lse = wavejit::dense(kept.lse, WAVEJIT_FP32, sequences, shape_.query_heads, shape_.length, 1);
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   engine_.attention_forward(call);
   engine_.synchronize();
 
@@ -82,7 +82,7 @@ QueryKeyValue<float> DeviceAttention::backward(int layer, const Matrix<float>& g
   call.dq = tensor(d_query, WAVEJIT_FP32, heads);
   call.dk = tensor(d_key, WAVEJIT_FP32, kv_heads);
   call.dv = tensor(d_value, WAVEJIT_FP32, kv_heads);
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   engine_.attention_backward(call);  // its workspace is the engine's own
   engine_.synchronize();
 

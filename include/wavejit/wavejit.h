@@ -13,7 +13,8 @@
  *     if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return fprintf(stderr, "%s\n", wavejit_last_detail()), 1;
  *     void* memory[4];                                    // q, k, v, o: [1, 256, 8, 128] in fp16
  *     for (int i = 0; i < 4; ++i) wavejit_device_allocate(engine, 256 * 8 * 128 * 2, &memory[i]);
- *     struct wavejit_attention_forward_arguments call = {.size = sizeof call};   // scale 0: 1 / sqrt(128)
+ *     struct wavejit_attention_forward_arguments call = {  // scale 0: 1 / sqrt(128)
+ *         .head = {.size = sizeof call, .family = WAVEJIT_ATTENTION_FORWARD}};
  *     struct wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
  *     for (int i = 0; i < 4; ++i) *tensors[i] = wavejit_dense_tensor(memory[i], WAVEJIT_FP16, 1, 256, 8, 128);
  *     if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
@@ -24,8 +25,8 @@
  * Conventions
  *   Statuses   Every function that can fail returns wavejit_status; numbers are stable for ever. The sentence that names
  *              the field, the value and what would be accepted is wavejit_last_detail(), per thread.
- *   Sizes      Structs begin with their size as the caller compiled it: set `.size = sizeof x` and zero the rest. A field
- *              that is zero means "the default".
+ *   Sizes      Structs begin with their size as the caller compiled it: set `.size = sizeof x` and zero the rest. Calls
+ *              begin with a head, which also names their family. A field that is zero means "the default".
  *   Threads    An engine may be used from any thread at once. Destroying it while calls are under way is the caller's bug.
  *   Streams    `stream` is a hipStream_t (struct ihipStream_t*) of the engine's device; NULL is the default stream of the
  *              engine's device, whatever device is current. Calls launch asynchronously; device memory must stay valid
@@ -114,6 +115,9 @@ struct wavejit_tensor {
   int64_t sizes[4];
   int64_t strides[4];
 };
+
+/* A text for people or for wavejit itself, one line of it: `line` is valid during the call only. */
+typedef void (*wavejit_line_callback)(void* context, const char* line);
 
 /* ---- Engine ------------------------------------------------------------------------------------------------------ */
 
@@ -248,15 +252,7 @@ typedef enum wavejit_row_scales {
   WAVEJIT_EXPONENTS_BEHIND_ROWS = 2 /* of 584 bytes: 576 of each row of a page, then 8 of E8M0 for each */
 } wavejit_row_scales;
 
-/* Bits of wavejit_problem::transposed. */
-typedef enum wavejit_transposed {
-  WAVEJIT_TRANSPOSED_Q = 1,
-  WAVEJIT_TRANSPOSED_K = 2,
-  WAVEJIT_TRANSPOSED_V = 4,
-  WAVEJIT_TRANSPOSED_O = 8
-} wavejit_transposed;
-
-/* Bits of wavejit_attention_forward_arguments::flags. */
+/* Bits of wavejit_call_head::flags. */
 typedef enum wavejit_call_flags {
   /* Debugging: copy query_starts, key_starts, key_lengths, first_keys, table_starts, the live entries of block_table
    * and lists of blocks to the host before the launch and refuse what they must not be (descending, beyond the tensors,
@@ -315,6 +311,154 @@ struct wavejit_call_report {
   uint64_t launch_ns;
 };
 
+/* ---- Parts of calls ------------------------------------------------------------------------------------------------
+ * Every call is a struct of its family, made of the parts below, which mean in each family what they mean here. A part
+ * has fields that some family's calls do not have: they stay 0, and anything else in them is refused by name. Zero is
+ * the default of every field. */
+
+typedef enum wavejit_family {
+  WAVEJIT_FAMILY_NONE = 0,
+  WAVEJIT_ATTENTION_FORWARD = 1,
+  WAVEJIT_ATTENTION_BACKWARD = 2,
+  WAVEJIT_ATTENTION_LATENT = 3,
+  WAVEJIT_ATTENTION_MERGE = 4,
+  WAVEJIT_SOFTMAX_LSE = 5,
+  WAVEJIT_SPARSE_INDEXER = 6,
+  WAVEJIT_CACHE_APPEND = 7
+} wavejit_family;
+
+/* How every call begins. A call of attention_forward, for example:
+ *
+ *   struct wavejit_attention_forward_arguments call = {
+ *       .head = {.size = sizeof call, .family = WAVEJIT_ATTENTION_FORWARD}};
+ */
+struct wavejit_call_head {
+  size_t size;                        /* of the whole struct of the call */
+  int32_t family;                     /* enum wavejit_family: whose struct it is */
+  uint32_t flags;                     /* enum wavejit_call_flags */
+  struct wavejit_call_report* report; /* null: not wanted */
+};
+
+/* Which keys a row sees. Causal rows with a sliding window of 4,096 keys, for example:
+ *
+ *   call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;
+ *   call.mask.window_left = 4095;
+ */
+struct wavejit_masking {
+  int32_t bits;          /* enum wavejit_mask */
+  int32_t window_left;   /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
+  int32_t window_right;  /* likewise; with WAVEJIT_MASK_CAUSAL too no key beyond the diagonal is seen */
+  int32_t local_chunk;   /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
+  int64_t causal_prefix; /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
+  /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
+   * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
+  const uint8_t* causal_flags;
+};
+
+/* What becomes of scores, in this order, before the mask (x = scale · q·k):
+ *   softcap  x ← softcap · tanh(x / softcap), up to 32,768: of a larger one fp32 would lose x, and it is refused
+ *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
+ *            max_key_length]. Strides multiples of 8 or 0, Sk rounded up to one readable in every row; −inf hides a
+ *            key, and a finite number never does (in bf16 and fp32 what is beyond ±2.353e38 counts as that: a row of
+ *            nothing but the least number has the mean of V, and a key with the greatest all of its row's weight);
+ *            +inf and NaN make their row NaN; what stands at hidden keys and in the padding does not matter
+ *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side;
+ *            slopes beyond ±2^96, infinite ones too, count as that: the nearest key that the row sees has all of its
+ *            weight, or the farthest one below −2^96
+ *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
+ *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0, and so has every
+ *            row beside a sink that is far above its scores, inf too; −inf is none
+ */
+struct wavejit_modifiers {
+  float scale;                /* any finite value; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO is in flags */
+  float softcap;              /* up to 32,768; 0: none */
+  struct wavejit_tensor bias; /* data null: none; likewise of alibi, sink and bool_mask */
+  struct wavejit_tensor alibi;
+  struct wavejit_tensor sink;
+  struct wavejit_tensor bool_mask; /* bytes: see wavejit_attention_forward_arguments */
+};
+
+/* How many sequences there are and how long they are. Packed queries, for example, 3 sequences of up to 512 rows:
+ *
+ *   call.sequences.query_starts = starts;   // device memory, int32 [4]
+ *   call.sequences.count = 3;
+ *   call.sequences.max_query_length = 512;
+ */
+struct wavejit_sequences {
+  const int32_t* query_starts; /* device memory, [count + 1], from 0, ascending; null: dense */
+  const int32_t* key_starts;   /* likewise for k and v */
+  const int32_t* key_lengths;  /* device memory, [B]: how many keys of each sequence count, from its first; null: all */
+  const int32_t* first_keys;   /* device memory, [B]: left padding, where key 0 of a sequence stands; null: at the
+                                  first row or slot. Not beside key_starts */
+  int64_t count;               /* B when queries or keys are packed; else 0 or B */
+  int64_t max_query_length;    /* of packed queries: the longest sequence, which spans less than 4 GiB; else 0 */
+  int64_t max_key_length;      /* of packed keys, likewise, and of keys in pages: the longest sequence; else 0 */
+  /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
+   * count · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
+  int64_t max_total_keys;
+};
+
+/* Keys in pages: the block table (wavejit_attention_forward says how pages lie). Device memory, int32. */
+struct wavejit_pages {
+  const int32_t* block_table;  /* [B, table_columns], or all sequences' pages one after the other; null: dense keys */
+  const int32_t* table_starts; /* [B + 1]: sequence b's pages are block_table[table_starts[b] … [b + 1] − 1]; null:
+                                  row b of the table */
+  int64_t table_columns;       /* entries of a row, or of the whole list */
+  int64_t table_row_stride;    /* elements from row to row; 0: table_columns; 0 with table_starts */
+};
+
+/* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees the keys that its
+ * list names, each as often as it is named. An entry that names no key which mask and lengths show (−1, too) counts for
+ * nothing, wherever it stands. indices null: no lists, and the rest is 0. */
+struct wavejit_key_list {
+  const int32_t* indices; /* device memory, [B · Sq, heads, top_k]; packed queries: [rows of q, …] */
+  const int32_t* counts;  /* device memory, [B · Sq, heads]: entries that count; null: all */
+  int64_t top_k;          /* 1 … 2^20 */
+  int64_t row_stride;     /* in entries, from query to query; 0: heads · top_k */
+  int64_t slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it
+                             is a slot of the cache, page · page size + key, of k and v [pages, page size, Hkv, D];
+                             without block_table, lengths, starts and mask. A page size of 0: there are no slots */
+  int64_t heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
+};
+
+/* Lists of key blocks (docs/sparse.md), of attention_forward. Device memory, int32. Rows of a block of list_rows rows
+ * see the blocks of list_keys keys that their list names, and of these what the mask shows. Both lists null: all keys. */
+struct wavejit_block_lists {
+  const int32_t* list_counts;  /* [list_batches][list_heads][list_row_blocks]: how many entries of a list count */
+  const int32_t* list_indices; /* [list_batches][list_heads][list_row_blocks][list_capacity]: numbers of blocks of keys,
+                                  ascending; with list_starts all lists one after the other */
+  const int32_t* list_starts;  /* in place of list_counts: [list_batches · list_heads · list_row_blocks + 1],
+                                  ascending */
+  const int32_t* full_counts;  /* the three fields above, of blocks that rows see whole, whatever the mask says */
+  const int32_t* full_indices;
+  const int32_t* full_starts;
+  int64_t list_row_blocks; /* of a head: ceil(longest query / list_rows), or more */
+  int64_t list_capacity;   /* entries that a list has room for; with list_starts of all lists together */
+  int64_t full_capacity;
+  int32_t list_rows;    /* 64 or 128 */
+  int32_t list_keys;    /* 64 or 128 */
+  int32_t list_batches; /* B, or 1: all sequences have the same lists */
+  int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
+};
+
+/* Scales of tensors of 8 bits, fp32 in device memory; the families say what sizes they have. data null: 1. */
+struct wavejit_scales {
+  struct wavejit_tensor k_scale;
+  struct wavejit_tensor v_scale;
+  struct wavejit_tensor q_scale;
+  int32_t token_scales; /* 1: each token of each kv head has scales of its own (docs/low-precision.md) */
+  int32_t row_scales;   /* enum wavejit_row_scales, of latent caches */
+};
+
+/* Into how many runs keys are cut, and device memory for what the kernels of a call leave each other. */
+struct wavejit_split {
+  int64_t splits;         /* ≥ 1; 0: what the engine's kv_splits says */
+  void* workspace;        /* aligned to 256 bytes; null: the engine's own */
+  size_t workspace_bytes; /* of `workspace`; wavejit_call_workspace says what is of use */
+};
+
+/* ---- attention_forward -------------------------------------------------------------------------------------------- */
+
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
@@ -338,7 +482,7 @@ struct wavejit_call_report {
  *
  * Packed sequences: with query_starts, q and o are [1, total, Hq, D] and sequence b owns rows query_starts[b] …
  * query_starts[b + 1] − 1 (lse [1, Hq, total, 1]); with key_starts, k and v are [1, total, Hkv, D] in the same way.
- * Either may be packed and the other dense. B is `sequences`; Sq and Sk are each sequence's own, and the longest of
+ * Either may be packed and the other dense. B is sequences.count; Sq and Sk are each sequence's own, and the longest of
  * them stands in max_query_length and max_key_length, because the host sizes the launch and never reads device memory.
  * Sequences without queries or without keys are allowed. With max_key_length = 0 none has a key, whatever k holds: O is
  * 0 and LSE −inf. Rows of o and lse that are no sequence's, behind the last start, are not written: they hold what the
@@ -350,7 +494,7 @@ struct wavejit_call_report {
  * says how many keys a sequence has, max_key_length the longest; table_columns must reach that far. A page size is 1
  * (a pool of tokens) or a multiple of 16 up to 8,192. Entries past a sequence's length are never read and may be
  * garbage, as may keys past it; an entry that is no page of the cache counts as its first or last. Queries are dense or
- * packed (then B is `sequences`). The cache may be larger than 4 GiB. Results are those of dense keys, bit by bit. Two
+ * packed (then B is sequences.count). The cache may be larger than 4 GiB. Results are those of dense keys, bit by bit. Two
  * sequences that decode from a cache of 4,096 pages of 16 keys, [pages, 2, 16, 8, 128], K and V in turn:
  *
  *   call.q = wavejit_dense_tensor(q, WAVEJIT_BF16, 2, 1, 64, 128);
@@ -358,10 +502,10 @@ struct wavejit_call_report {
  *   call.k = call.v = wavejit_dense_tensor(cache, WAVEJIT_BF16, 4096, 16, 8, 128);
  *   call.k.strides[0] = call.v.strides[0] = 2 * 16 * 8 * 128;
  *   call.v.data = (uint16_t*)cache + 16 * 8 * 128;
- *   call.block_table = table;          // device memory, int32 [2][512]
- *   call.table_columns = 512;
- *   call.key_lengths = lengths;        // device memory, int32 [2]
- *   call.max_key_length = 8192;        // 512 pages
+ *   call.pages.block_table = table;           // device memory, int32 [2][512]
+ *   call.pages.table_columns = 512;
+ *   call.sequences.key_lengths = lengths;     // device memory, int32 [2]
+ *   call.sequences.max_key_length = 8192;     // 512 pages
  *
  * Vectorised pages (page_layout): 16 bytes are 8 dims of one key of K and 8 keys of one dim of V, as engines lay a
  * cache out for one load a lane. Sizes are those of other pages, the strides of page and head are the caller's, and a
@@ -406,20 +550,6 @@ struct wavejit_call_report {
  * nothing outside is read. Diagonals stand where the length puts them: of four causal rows told 51 keys, of which 48
  * are there, the first stands at key 47, and all see 48.
  *
- * Modifiers, in this order, before the mask (x = scale · q·k):
- *   softcap  x ← softcap · tanh(x / softcap), up to 32,768: of a larger one fp32 would lose x, and it is refused
- *   bias     x ← x + bias[b, h, i, j]: dtype of q or fp32, sizes [B or 1, Hq or 1, Sq, Sk]; packed: [1, Hq or 1, total,
- *            max_key_length]. Strides multiples of 8 or 0, Sk rounded up to one readable in every row; −inf hides a
- *            key, and a finite number never does (in bf16 and fp32 what is beyond ±2.353e38 counts as that: a row of
- *            nothing but the least number has the mean of V, and a key with the greatest all of its row's weight);
- *            +inf and NaN make their row NaN; what stands at hidden keys and in the padding does not matter
- *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side;
- *            slopes beyond ±2^96, infinite ones too, count as that: the nearest key that the row sees has all of its
- *            weight, or the farthest one below −2^96
- *   sink     one more logit a row, which takes its share of the softmax and has no value: fp32, [1, Hq, 1, 1],
- *            contiguous. LSE includes it: a row that sees no key has LSE = sink and O = 0, and so has every
- *            row beside a sink that is far above its scores, inf too; −inf is none
- *
  * Split keys: with splits = n > 1 the keys of every sequence are cut into n runs of whole chunks of 1,024 keys,
  * computed side by side and merged in one fixed order; a long context with few queries then fills the machine. n is a
  * hint: no bit of a result depends on it. splits = 0 means what kv_splits says; its "auto" fills the device for up to
@@ -429,154 +559,58 @@ struct wavejit_call_report {
  * The workspace holds (Dv + 4) · 4 bytes for every row, query head and chunk: B · Sq · Hq · ceil(Sk / 1,024) ·
  * (Dv + 4) · 4, with total in place of B · Sq for packed queries, or less where only the short ones are split. Beyond
  * 256 MiB sequences go in rounds, some at a time: those of dense queries, and packed ones of up to 32 rows, each
- * with the records of the longest. wavejit_attention_forward_workspace says how much is of use. A caller's may be
+ * with the records of the longest. wavejit_call_workspace says how much is of use. A caller's may be
  * smaller than that: splits = 0 then takes more rounds, and leaves keys whole that fit in none, packed ones that would
  * have gone at once, too; splits > 1 is refused, with both sizes. It is written and read on the stream, from the call
  * on until the stream has come to its end. Null: the engine's own, one for each stream that splits keys, kept until the
  * engine is destroyed. Then a stream may be destroyed only when its work has ended. Captured without a workspace of the
  * caller's, a call does not split. docs/split-keys.md has the reasons. */
 struct wavejit_attention_forward_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_ATTENTION_FORWARD */
   struct wavejit_tensor q;
   struct wavejit_tensor k;
   struct wavejit_tensor v;
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
-  float scale;                        /* any finite value; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO is in flags */
-  int32_t mask;                       /* enum wavejit_mask, bits */
-  struct wavejit_call_report* report; /* null: not wanted */
-
-  int32_t window_left;         /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
-  int32_t window_right;        /* the same; with WAVEJIT_MASK_CAUSAL too no key beyond the diagonal is seen */
-  int64_t causal_prefix;       /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* query_starts; /* device memory, [sequences + 1], from 0, ascending; null: dense */
-  const int32_t* key_starts;   /* the same for k and v */
-  const int32_t* key_lengths;  /* device memory, [B]: how many keys of each sequence count, from its first; null: all */
-  int64_t sequences;           /* B when queries or keys are packed; else 0 or B */
-  int64_t max_query_length;    /* of packed queries: the longest sequence, which spans less than 4 GiB; else 0 */
-  int64_t max_key_length;      /* of packed keys, as above, and of keys in pages: the longest sequence; else 0 */
-  struct wavejit_tensor bias;  /* data null: none; the same for alibi and sink */
-  struct wavejit_tensor alibi;
-  struct wavejit_tensor sink;
-  float softcap;          /* up to 32,768; 0: none */
-  int32_t splits;         /* ≥ 1; 0: what the engine's kv_splits says */
-  void* workspace;        /* device memory for partial results, aligned to 256 bytes; null: the engine's own */
-  size_t workspace_bytes; /* of `workspace`; wavejit_attention_forward_workspace says what is needed */
-  uint32_t flags;         /* enum wavejit_call_flags */
-  int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
-
-  /* Keys in pages. Device memory, int32. */
-  const int32_t* block_table;  /* [B, table_columns], or all sequences' pages one after the other; null: dense keys */
-  const int32_t* table_starts; /* [B + 1]: sequence b's pages are block_table[table_starts[b] … [b + 1] − 1]; null:
-                                  row b of the table */
-  int64_t table_columns;       /* entries of a row, or of the whole list */
-  int64_t table_row_stride;    /* elements from row to row; 0: table_columns; 0 with table_starts */
-
-  /* Left padding. Not beside key_starts. */
-  const int32_t* first_keys; /* device memory, [B]: where key 0 of a sequence stands; null: at the first row or slot */
-
-  /* A hint, which shows in no bit: the keys of all sequences together are this many at most. 0: nobody said. With
-   * sequences · max_key_length all may be as long as the longest, and keys are cut as for dense ones. */
-  int64_t max_total_keys;
-
-  /* Lists of key blocks (docs/sparse.md). Device memory, int32. Rows of a block of list_rows rows see the blocks of
-   * list_keys keys that their list names, and of these what the mask shows. Both lists null: all keys. */
-  const int32_t* list_counts;  /* [list_batches][list_heads][list_row_blocks]: how many entries of a list count */
-  const int32_t* list_indices; /* [list_batches][list_heads][list_row_blocks][list_capacity]: numbers of blocks of keys,
-                                  ascending; with list_starts all lists one after the other */
-  const int32_t*
-      list_starts; /* in place of list_counts: [list_batches · list_heads · list_row_blocks + 1], ascending */
-  const int32_t* full_counts; /* the same of blocks that rows see whole, whatever the mask says */
-  const int32_t* full_indices;
-  const int32_t* full_starts;
-  int64_t list_row_blocks; /* of a head: ceil(longest query / list_rows), or more */
-  int64_t list_capacity;   /* entries that a list has room for; with list_starts of all lists together */
-  int64_t full_capacity;
-  int32_t list_rows;    /* 64 or 128 */
-  int32_t list_keys;    /* 64 or 128 */
-  int32_t list_batches; /* B, or 1: all sequences have the same lists */
-  int32_t list_heads;   /* Hq, Hkv, or 1: all heads have the same */
-
-  /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
-   * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
-   * (−1, too) counts for nothing, wherever it stands. Not beside block lists, a window, first_keys, vectorised pages,
-   * bias and alibi. key_indices null: no lists, and the rest is 0. */
-  const int32_t* key_indices;     /* device memory, [B · Sq, key_list_heads, top_k]; packed: [rows of q, …] */
-  const int32_t* key_counts;      /* device memory, [B · Sq, key_list_heads]: entries that count; null: all */
-  int64_t top_k;                  /* 1 … 2^20 */
-  int64_t key_indices_row_stride; /* in entries, from query to query; 0: key_list_heads · top_k */
-  int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
-                        a slot of the cache, page · page size + key, of k and v [pages, page size, Hkv, D]; without
-                        block_table, lengths, starts and mask. A page size of 0: there are no slots */
-  int64_t key_list_heads; /* lists of a query: Hkv, one for each kv head; 0 and 1: all heads have the same */
-
-  /* A second list of each query over a second cache (a window beside compressed keys), whose keys
-   * count beside those of the first. Beside key_slots = 1. data null: none, and the rest is 0. */
+  /* A second list of each query over a second cache (a window beside compressed keys), whose keys count beside those of
+   * the first. Beside key_list.slots = 1. data null: none, and second_list is 0. */
   struct wavejit_tensor second_k; /* [pages, page size, Hkv, D]: k's type, page size, heads and head dim */
   struct wavejit_tensor second_v; /* v's, with as many pages */
-  const int32_t* second_indices;  /* device memory, [B · Sq, key_list_heads, second_top_k]: slots of second_k */
-  const int32_t* second_counts;   /* as key_counts */
-  int64_t second_top_k;
-  int64_t second_indices_row_stride; /* as key_indices_row_stride */
-
-  /* Scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 or its like, WAVEJIT_INT8;
-   * docs/low-precision.md): fp32 in device memory, [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a
-   * value v_scale times what its bytes say. data null: 1. */
-  struct wavejit_tensor k_scale;
-  struct wavejit_tensor v_scale;
-  /* Scales of q: fp32 in device memory.
-   * Beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is of bf16, fp16 or fp32: sizes as
-   * those of k_scale. Weights are rounded to 8 bits then.
-   * Beside q and k of WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides,
-   * and k_scale [Bk or 1, 1, Hkv or 1, 1], or of tokens. A score is scale · q_scale · k_scale times the sum of
-   * products, which is exact. */
-  struct wavejit_tensor q_scale;
-  /* 1: each token of each kv head has scales of its own (docs/low-precision.md), beside caches of 8
-   * bits and beside q and k of WAVEJIT_INT8. k_scale and v_scale, both given, then are as k and v lie, [Bk or 1, Sk,
-   * Hkv or 1, 1], of keys in pages [pages, page size, Hkv or 1, 1]; any strides, so that they may stand behind the data
-   * of each page. Beside q of WAVEJIT_INT8 there is no v_scale. 0: as above. */
-  int32_t token_scales;
+  struct wavejit_masking mask;
+  /* modifiers.bool_mask: a byte for each row and key, WAVEJIT_INT8 (bool and uint8 are the same bytes). Sizes [B or 1,
+   * Hq or 1, Sq, Sk], packed queries: [1, Hq or 1, total, longest keys]. Strides are any from 0 on, 0 broadcasts; that
+   * of Sk is 1. A row sees the keys whose byte is not 0, of those that mask and lengths show. Tiles of keys that no row
+   * of a block of 64 sees are not walked, others are multiplied whole. Two launches more, which read it on the device
+   * and make walks of it, as of lists of key blocks, in the workspace; keys are not split. Up to 32 rows under one mask
+   * for all heads, dense keys: their keys are split instead, in one launch more. Cannot be combined with bias (put −inf
+   * there instead), lists, local chunks or causal_flags. data null: none */
+  struct wavejit_modifiers modifiers;
+  struct wavejit_sequences sequences;
+  struct wavejit_pages pages;
+  struct wavejit_block_lists blocks;
+  struct wavejit_key_list key_list; /* not beside block lists, a window, first_keys, vectorised pages, bias and alibi */
+  struct wavejit_key_list second_list; /* its slots are second_k's; slots and heads: those of key_list, or 0 */
+  /* Scales of a cache of 8 bits (k and v of WAVEJIT_E4M3 or its like, WAVEJIT_INT8; docs/low-precision.md):
+   *   k_scale, v_scale  [B or 1, 1, Hkv or 1, 1], any strides. A key counts k_scale times, a value v_scale times what
+   *                     its bytes say
+   *   q_scale           beside q, k and v all of WAVEJIT_E4M3 (gfx950, head dims 128 and 256), whose o is of bf16, fp16
+   *                     or fp32: sizes as those of k_scale. Weights are rounded to 8 bits then. Beside q and k of
+   *                     WAVEJIT_INT8 and v of 16 bits: [Bq or 1, Sq or 1, Hq or 1, 1] beside q's own sizes, any strides,
+   *                     and k_scale [Bk or 1, 1, Hkv or 1, 1], or of tokens. A score is scale · q_scale · k_scale times
+   *                     the sum of products, which is exact
+   *   token_scales      1 beside caches of 8 bits and beside q and k of WAVEJIT_INT8. k_scale and v_scale, both given,
+   *                     then are as k and v lie, [Bk or 1, Sk, Hkv or 1, 1], of keys in pages [pages, page size, Hkv or
+   *                     1, 1]; any strides, so that they may stand behind the data of each page. Beside q of
+   *                     WAVEJIT_INT8 there is no v_scale */
+  struct wavejit_scales scales;
+  struct wavejit_split split;
+  int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
   int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
-  int64_t local_chunk;    /* 1 … 2^30; with WAVEJIT_MASK_CHUNKED only */
-  /* Device memory, [B], bool or int8; with WAVEJIT_MASK_CAUSAL alone or beside PREFIX. Rows of a sequence whose byte is
-   * 0 have no diagonal: they see all keys. Bits are those of calls of their own. Null: all have one. */
-  const uint8_t* causal_flags;
-  /* A bool mask in device memory, a byte for each row and key, WAVEJIT_INT8 (bool and uint8 are the
-   * same bytes). Sizes [B or 1, Hq or 1, Sq, Sk], packed queries: [1, Hq or 1, total, longest keys]. Strides are any
-   * from 0 on, 0 broadcasts; that of Sk is 1. A row sees the keys whose byte is not 0, of those that mask and lengths
-   * show. Tiles of keys that no row of a block of 64 sees are not walked, others are multiplied whole. Two launches
-   * more, which read it on the device and make walks of it, as of lists of key blocks, in the workspace; keys are not
-   * split. Up to 32 rows under one mask for all heads, dense keys: their keys are split instead, in one launch more.
-   * Cannot be combined with bias (put −inf there instead), lists, local chunks or causal_flags. data null: none */
-  struct wavejit_tensor bool_mask;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
                                                      const struct wavejit_attention_forward_arguments* arguments,
                                                      struct ihipStream_t* stream);
-
-/* The workspace that the call has use for, 0 if none: the same checks, nothing launched. With splits = 0 a smaller one
- * will do: it is slower, and the bits are the same. */
-WAVEJIT_API wavejit_status wavejit_attention_forward_workspace(
-    wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments, size_t* bytes);
-
-/* What the call would answer, with the reason, when its kernel can be had: the same checks, and whether there is a
- * kernel for it on this target. Nothing is looked for on disk, compiled or launched, and no device memory is read
- * (WAVEJIT_CHECK_LENGTHS does that). */
-WAVEJIT_API wavejit_status wavejit_attention_forward_supported(
-    wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments);
-
-/* The same, and WAVEJIT_NOT_READY when the call's kernel is not loaded: the call would fetch or compile it. */
-WAVEJIT_API wavejit_status wavejit_attention_forward_ready(wavejit_engine* engine,
-                                                           const struct wavejit_attention_forward_arguments* arguments);
-
-typedef void (*wavejit_line_callback)(void* context, const char* line);
-
-/* The call as a problem descriptor, for logs, wavejit_prepare and wavejit_prebuild: one line, valid during the callback
- * only. */
-WAVEJIT_API wavejit_status
-wavejit_attention_forward_describe(wavejit_engine* engine, const struct wavejit_attention_forward_arguments* arguments,
-                                   wavejit_line_callback line, void* context);
 
 /* ---- attention_backward -------------------------------------------------------------------------------------------
  */
@@ -607,61 +641,44 @@ enum wavejit_gradient_sums { WAVEJIT_SUMS_OF_DQ = 1, WAVEJIT_SUMS_OF_DK_DV = 2 }
  * what docs/backward.md promises while |lse| is below 10,000 in bf16 and 1,000 in fp16, lose digits above, and mean
  * nothing from 1e7 on. Rows that see no key, keys that no row sees and keys beyond key_lengths get
  * zeros. Rows of packed tensors that belong to no sequence are not written. Outputs share memory with no other tensor.
+ *
+ *   struct wavejit_attention_backward_arguments call = {
+ *       .head = {.size = sizeof call, .family = WAVEJIT_ATTENTION_BACKWARD}, .mask = {.bits = WAVEJIT_MASK_CAUSAL}};
+ *   struct wavejit_tensor* rows[4] = {&call.q, &call.o, &call.d_o, &call.dq};        // [1, 256, 64, 128]
+ *   for (int i = 0; i < 4; ++i) *rows[i] = wavejit_dense_tensor(of_rows[i], WAVEJIT_BF16, 1, 256, 64, 128);
+ *   struct wavejit_tensor* keys[4] = {&call.k, &call.v, &call.dk, &call.dv};         // [1, 256, 8, 128]
+ *   for (int i = 0; i < 4; ++i) *keys[i] = wavejit_dense_tensor(of_keys[i], WAVEJIT_BF16, 1, 256, 8, 128);
+ *   call.lse = wavejit_dense_tensor(lse, WAVEJIT_FP32, 1, 64, 256, 1);
+ *   if (wavejit_attention_backward(engine, &call, stream) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
  */
 struct wavejit_attention_backward_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_ATTENTION_BACKWARD */
   struct wavejit_tensor q;
   struct wavejit_tensor k;
   struct wavejit_tensor v;
   struct wavejit_tensor o;
   struct wavejit_tensor d_o;
   struct wavejit_tensor lse;
-  struct wavejit_tensor d_lse;
+  struct wavejit_tensor d_lse; /* data null: none; likewise of those that follow but dq, dk and dv */
   struct wavejit_tensor dq;
   struct wavejit_tensor dk;
   struct wavejit_tensor dv;
-  float scale;                        /* as in the forward call; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO */
-  int32_t mask;                       /* enum wavejit_mask, bits */
-  struct wavejit_call_report* report; /* null: not wanted */
-  int32_t window_left;
-  int32_t window_right;
-  int64_t causal_prefix;
-  const int32_t* query_starts; /* device memory, [sequences + 1]; null: dense */
-  const int32_t* key_starts;
-  const int32_t* key_lengths; /* device memory, [B]; null: all keys count */
-  int64_t sequences;
-  int64_t max_query_length;
-  int64_t max_key_length;
-  struct wavejit_tensor alibi; /* fp32 [B or 1, Hq, 1, 1]; data null: none */
-  float softcap;               /* up to 32,768; 0: none */
-  uint32_t flags;              /* WAVEJIT_SCALE_IS_ZERO, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
-  void* workspace;        /* device memory, aligned to 256 bytes: one fp32 a row of q and head, and sums of runs of rows
-                             where a sequence has several (docs/backward.md); null: the engine's own */
-  size_t workspace_bytes; /* of `workspace`; wavejit_attention_backward_workspace says what is needed */
-  struct wavejit_tensor sink; /* data null: none; the same of those that follow */
   struct wavejit_tensor d_sink;
   struct wavejit_tensor delta;
-  struct wavejit_tensor bias;
   struct wavejit_tensor d_bias;
+  struct wavejit_masking mask;
+  struct wavejit_modifiers modifiers; /* no bool_mask; a scale as in the forward call */
+  struct wavejit_sequences sequences; /* no first_keys, no max_total_keys */
+  struct wavejit_split
+      split;            /* no splits. The workspace has one fp32 a row of q and head, and sums of runs of rows where
+                                 a sequence has several (docs/backward.md) */
   uint32_t sums_before; /* enum wavejit_gradient_sums, bits; 0: gradients are written, whatever was there */
-  uint32_t sums_behind; /* the same; 0: gradients are finished */
+  uint32_t sums_behind; /* bits likewise; 0: gradients are finished */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_backward(wavejit_engine* engine,
                                                       const struct wavejit_attention_backward_arguments* arguments,
                                                       struct ihipStream_t* stream);
-/* The workspace that the call needs: the same checks, nothing launched. */
-WAVEJIT_API wavejit_status wavejit_attention_backward_workspace(
-    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments, size_t* bytes);
-/* As of wavejit_attention_forward. */
-WAVEJIT_API wavejit_status wavejit_attention_backward_supported(
-    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments);
-WAVEJIT_API wavejit_status
-wavejit_attention_backward_ready(wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
-    wavejit_engine* engine, const struct wavejit_attention_backward_arguments* arguments, wavejit_line_callback line,
-    void* context);
-
 /* ---- attention_latent ---------------------------------------------------------------------------------------------
  */
 
@@ -682,81 +699,51 @@ WAVEJIT_API wavejit_status wavejit_attention_backward_describe(
  *   sink         fp32 [1, H, 1, 1], and softcap: see wavejit_attention_forward
  *
  * Decode, several rows a sequence (speculative decoding), pieces of a prompt and whole prompts are one arithmetic. Which
- * of them a call is, its batch, pages, heads of a workgroup and splits show in no bit (docs/canonical-arithmetic.md). */
+ * of them a call is, its batch, pages, heads of a workgroup and splits show in no bit (docs/canonical-arithmetic.md).
+ * One decode step over a cache in pages of 64, for example:
+ *
+ *   struct wavejit_attention_latent_arguments call = {
+ *       .head = {.size = sizeof call, .family = WAVEJIT_ATTENTION_LATENT}, .modifiers = {.scale = 0.0721688F}};
+ *   call.q = wavejit_dense_tensor(q, WAVEJIT_BF16, 64, 1, 128, 576);
+ *   call.k = wavejit_dense_tensor(cache, WAVEJIT_BF16, pages, 64, 1, 576);
+ *   call.o = wavejit_dense_tensor(o, WAVEJIT_BF16, 64, 1, 128, 512);
+ *   call.pages.block_table = table;                  // int32 [64, 128]
+ *   call.pages.table_columns = 128;
+ *   call.sequences.key_lengths = lengths;            // int32 [64]
+ *   call.sequences.max_key_length = 8192;
+ *   if (wavejit_attention_latent(engine, &call, stream) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
+ */
 struct wavejit_attention_latent_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_ATTENTION_LATENT; flags without those of lists and biases */
   struct wavejit_tensor q;
   struct wavejit_tensor q_rope;
   struct wavejit_tensor k;
   struct wavejit_tensor k_rope;
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
-  float scale;
-  int32_t mask;                       /* enum wavejit_mask, bits; no window */
-  struct wavejit_call_report* report; /* null: not wanted */
-  int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* query_starts;        /* device memory, [sequences + 1]; null: dense */
-  const int32_t* key_starts;
-  const int32_t* key_lengths; /* device memory, [B]; null: all keys count; with block_table always there */
-  int64_t sequences;
-  int64_t max_query_length;
-  int64_t max_key_length;
-  struct wavejit_tensor sink; /* data null: none */
-  float softcap;              /* up to 32,768; 0: none */
-  int32_t splits;             /* ≥ 1; 0: as many as fill the device */
-  void* workspace;            /* device memory, aligned to 256 bytes; null: the engine's own */
-  size_t workspace_bytes;     /* of `workspace`; wavejit_attention_latent_workspace says what is of use */
-  uint32_t flags;             /* enum wavejit_call_flags, without those of lists and biases */
-  int32_t row_scales;         /* enum wavejit_row_scales: of k, and of second_k */
-  const int32_t* block_table; /* device memory, int32; null: dense keys */
-  const int32_t* table_starts;
-  int64_t table_columns;
-  int64_t table_row_stride;
-  int64_t max_total_keys; /* a hint, which shows in no bit: the keys of all sequences together; 0: nobody said */
-
-  /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees
-   * the keys that its list names, each as often as it is named. An entry that names no key which mask and lengths show
-   * (−1, too) counts for nothing, wherever it stands. key_indices null: no lists, and the rest is 0. */
-  const int32_t* key_indices;     /* device memory, [B · Sq, top_k], of packed queries [rows of q, top_k] */
-  const int32_t* key_counts;      /* device memory, [B · Sq]: how many entries of a list count; null: all */
-  int64_t top_k;                  /* 1 … 2^20 */
-  int64_t key_indices_row_stride; /* in entries; 0: top_k */
-  int64_t key_slots; /* 0: an entry is a key's number in its sequence, and block_table says where that stands. 1: it is
-                        a slot of the cache, page · page size + key, of k [pages, page size, 1, D]; without block_table,
-                        lengths, starts and mask. A page size of 0: there are no slots */
-
-  /* A second list of each query over a second cache (a window beside compressed keys), whose keys
-   * count beside those of the first. Beside key_slots = 1, with k in one tensor. data null: none, and the rest is 0. */
-  struct wavejit_tensor second_k; /* [pages, page size, 1, D]: k's type, page size and columns */
-  const int32_t* second_indices;  /* device memory, [B · Sq, second_top_k]: slots of second_k */
-  const int32_t* second_counts;   /* as key_counts */
-  int64_t second_top_k;
-  int64_t second_indices_row_stride;
-
-  /* The scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their
-   * like beside q of 16 bits; docs/low-precision.md): fp32 in device memory, [B or 1, 1, 1, 1]. Keys and values are so
-   * many times what their bytes say. data null: 1. Rows with scales of their own, FlashMLA's, are k [.., 656] of
-   * WAVEJIT_E4M3 or its FNUZ form beside q of 576 in bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64
-   * of the rope in bf16; second_k likewise. Those of DeepSeek V4 are k [.., 584] beside q and o of 512 in bf16, with
-   * strides[1] of 584 and row_scales of WAVEJIT_EXPONENTS_BEHIND_ROWS: a page, or a sequence, begins with rows of 448
-   * of 8 bits and 64 of the rope in bf16, behind which are 8 bytes for each row, E8M0 for each 64 of the 448. */
-  struct wavejit_tensor k_scale;
+  /* A second list of each query over a second cache (a window beside compressed keys), whose keys count beside those of
+   * the first. Beside key_list.slots = 1, with k in one tensor. data null: none, and second_list is 0. */
+  struct wavejit_tensor second_k;      /* [pages, page size, 1, D]: k's type, page size and columns */
+  struct wavejit_masking mask;         /* no window, no local chunks, no causal_flags */
+  struct wavejit_modifiers modifiers;  /* scale, softcap and sink */
+  struct wavejit_sequences sequences;  /* no first_keys */
+  struct wavejit_pages pages;          /* with key_lengths */
+  struct wavejit_key_list key_list;    /* of one list a query: heads 0 or 1 */
+  struct wavejit_key_list second_list; /* its slots are second_k's; slots: that of key_list, or 0 */
+  /* The scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their like beside q of 16
+   * bits; docs/low-precision.md) is k_scale alone, [B or 1, 1, 1, 1]: keys and values are so many times what their bytes
+   * say. Rows with scales of their own, FlashMLA's, are k [.., 656] of WAVEJIT_E4M3 or its FNUZ form beside q of 576 in
+   * bf16 and o of 512: 512 of 8 bits, an fp32 for each 128 of them, 64 of the rope in bf16; second_k likewise. Those of
+   * DeepSeek V4 are k [.., 584] beside q and o of 512 in bf16, with strides[1] of 584 and row_scales of
+   * WAVEJIT_EXPONENTS_BEHIND_ROWS: a page, or a sequence, begins with rows of 448 of 8 bits and 64 of the rope in bf16,
+   * behind which are 8 bytes for each row, E8M0 for each 64 of the 448. */
+  struct wavejit_scales scales;
+  struct wavejit_split split; /* splits 0: as many as fill the device */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_latent(wavejit_engine* engine,
                                                     const struct wavejit_attention_latent_arguments* arguments,
                                                     struct ihipStream_t* stream);
-/* As of wavejit_attention_forward: what a call has use for, 0 if none. With splits = 0 a smaller one will do. */
-WAVEJIT_API wavejit_status wavejit_attention_latent_workspace(
-    wavejit_engine* engine, const struct wavejit_attention_latent_arguments* arguments, size_t* bytes);
-WAVEJIT_API wavejit_status
-wavejit_attention_latent_supported(wavejit_engine* engine, const struct wavejit_attention_latent_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_attention_latent_ready(wavejit_engine* engine,
-                                                          const struct wavejit_attention_latent_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_attention_latent_describe(wavejit_engine* engine,
-                                                             const struct wavejit_attention_latent_arguments* arguments,
-                                                             wavejit_line_callback line, void* context);
-
 /* ---- softmax_lse --------------------------------------------------------------------------------------------------
  */
 
@@ -770,35 +757,28 @@ WAVEJIT_API wavejit_status wavejit_attention_latent_describe(wavejit_engine* eng
  * positive. `data` is aligned to an element. 16-bit tensors whose rows begin at whole dwords and have an even number of
  * keys are moved 16 bytes a lane, others an element at a time. A row that sees no key has weights 0 and LSE −inf; a key
  * that a row does not see has weight 0, and what its score is does not matter. The outputs share memory with no other
- * tensor. Bytes outside the described elements are never touched. */
+ * tensor. Bytes outside the described elements are never touched.
+ *
+ *   struct wavejit_softmax_lse_arguments call = {{sizeof call, WAVEJIT_SOFTMAX_LSE}};
+ *   call.scores = wavejit_dense_tensor(scores, WAVEJIT_FP32, 1, 8, 128, 5000);      // [B, H, Sq, Sk]
+ *   call.weights = wavejit_dense_tensor(weights, WAVEJIT_BF16, 1, 8, 128, 5000);
+ *   call.scale = 0.125F;
+ *   if (wavejit_softmax_lse(engine, &call, stream) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
+ */
 struct wavejit_softmax_lse_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_SOFTMAX_LSE; flags without those of lists, biases and launches */
   struct wavejit_tensor scores;
   struct wavejit_tensor weights;
   struct wavejit_tensor lse;
-  float scale;                        /* any finite value; 0: 1, unless WAVEJIT_SCALE_IS_ZERO is in flags */
-  int32_t mask;                       /* enum wavejit_mask, bits; rows stand as in wavejit_attention_forward */
-  struct wavejit_call_report* report; /* null: not wanted */
-  int32_t window_left;                /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
-  int32_t window_right;               /* the same */
-  int64_t causal_prefix;              /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* key_lengths;         /* device memory, [B]: how many keys count, from the first; null: all */
-  uint32_t flags;                     /* enum wavejit_call_flags, without those of lists, biases and launches */
-  uint32_t reserved;                  /* 0: fills the place beside the last of an odd number of 4-byte fields */
+  struct wavejit_masking mask; /* rows stand as in wavejit_attention_forward; no local chunks, no causal_flags */
+  const int32_t* key_lengths;  /* device memory, [B]: how many keys count, from the first; null: all */
+  float scale;                 /* any finite value; 0: 1, unless WAVEJIT_SCALE_IS_ZERO is in flags */
+  uint32_t reserved;           /* 0: calls are compared byte by byte, so they have no padding of the compiler's */
 };
 
 WAVEJIT_API wavejit_status wavejit_softmax_lse(wavejit_engine* engine,
                                                const struct wavejit_softmax_lse_arguments* arguments,
                                                struct ihipStream_t* stream);
-/* As wavejit_attention_forward's. */
-WAVEJIT_API wavejit_status wavejit_softmax_lse_supported(wavejit_engine* engine,
-                                                         const struct wavejit_softmax_lse_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_softmax_lse_ready(wavejit_engine* engine,
-                                                     const struct wavejit_softmax_lse_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
-                                                        const struct wavejit_softmax_lse_arguments* arguments,
-                                                        wavejit_line_callback line, void* context);
-
 /* ---- sparse_indexer -----------------------------------------------------------------------------------------------
  */
 
@@ -826,12 +806,12 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
  * A length beyond the keys that there are shows no more keys; diagonals stand where it puts them.
  * Outputs share memory with no other tensor. An example, one decode step over a cache in pages of 64:
  *
- *   struct wavejit_sparse_indexer_arguments call = {sizeof call};
+ *   struct wavejit_sparse_indexer_arguments call = {{sizeof call, WAVEJIT_SPARSE_INDEXER}};
  *   call.queries = wavejit_dense_tensor(q, WAVEJIT_BF16, 48, 1, 64, 128);
  *   call.keys = wavejit_dense_tensor(cache, WAVEJIT_BF16, pages, 64, 1, 128);
  *   call.weights = wavejit_dense_tensor(w, WAVEJIT_FP32, 48, 1, 64, 1);
- *   call.block_table = table;                        // int32 [48, 2048]
- *   call.table_columns = 2048;
+ *   call.pages.block_table = table;                  // int32 [48, 2048]
+ *   call.pages.table_columns = 2048;
  *   call.key_lengths = lengths;                      // int32 [48]
  *   call.max_key_length = 131072;
  *   call.indices = list;                             // int32 [48, 2048]
@@ -840,7 +820,8 @@ WAVEJIT_API wavejit_status wavejit_softmax_lse_describe(wavejit_engine* engine,
  *     fprintf(stderr, "%s\n", wavejit_last_detail());
  */
 struct wavejit_sparse_indexer_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_SPARSE_INDEXER; flags: WAVEJIT_CHECK_LENGTHS, _NO_COMPILE,
+                                    _COMPILE_BEHIND */
   struct wavejit_tensor queries;
   struct wavejit_tensor keys;
   struct wavejit_tensor weights;
@@ -849,42 +830,21 @@ struct wavejit_sparse_indexer_arguments {
   int32_t* indices;
   float* values;
   int32_t* counts;
-  int64_t indices_row_stride; /* of indices and values, in elements; 0: top_k */
-  int64_t top_k;              /* 0 … 2^20; more than a row sees is allowed */
-  int32_t mask;               /* enum wavejit_mask, bits; rows stand as in wavejit_attention_forward */
-  int32_t window_left;        /* ≥ 0, or −1 for no limit; with WAVEJIT_MASK_WINDOW only */
-  int32_t window_right;       /* the same */
-  uint32_t flags;             /* WAVEJIT_CHECK_LENGTHS, WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
-  int64_t causal_prefix;      /* 0 … Sk; with WAVEJIT_MASK_PREFIX only */
-  const int32_t* key_lengths; /* device memory, [B]: how many keys count, from the first; null: all */
-  const int32_t* key_begins;  /* device memory, [B · Sq]: the row's first key; null: key 0 */
-  const int32_t* key_ends;    /* the same, behind its last key; null: the sequence's end */
-  const int32_t* block_table; /* as in wavejit_attention_forward, with the four fields that follow; null: dense keys */
-  const int32_t* table_starts;
-  int64_t table_columns;
-  int64_t table_row_stride;
-  int64_t max_key_length; /* Sk of keys in pages; 0 of dense ones */
-  void* workspace;        /* device memory, aligned to 256 bytes, for scores that no tensor takes; null: the engine's */
-  size_t workspace_bytes; /* of it; with less than wavejit_sparse_indexer_workspace says, rows go in rounds */
-  struct wavejit_call_report* report; /* null: not wanted */
+  int64_t indices_row_stride;  /* of indices and values, in elements; 0: top_k */
+  int64_t top_k;               /* 0 … 2^20; more than a row sees is allowed */
+  struct wavejit_masking mask; /* rows stand as in wavejit_attention_forward; no local chunks, no causal_flags */
+  const int32_t* key_lengths;  /* device memory, [B]: how many keys count, from the first; null: all */
+  const int32_t* key_begins;   /* device memory, [B · Sq]: the row's first key; null: key 0 */
+  const int32_t* key_ends;     /* likewise, behind its last key; null: the sequence's end */
+  int64_t max_key_length;      /* Sk of keys in pages; 0 of dense ones */
+  struct wavejit_pages pages;
+  struct wavejit_split split; /* no splits. The workspace has scores that no tensor takes; with less than
+                                 wavejit_call_workspace says, rows go in rounds */
 };
 
 WAVEJIT_API wavejit_status wavejit_sparse_indexer(wavejit_engine* engine,
                                                   const struct wavejit_sparse_indexer_arguments* arguments,
                                                   struct ihipStream_t* stream);
-/* The workspace with which the call takes its fewest rounds: the same checks, nothing launched. */
-WAVEJIT_API wavejit_status wavejit_sparse_indexer_workspace(wavejit_engine* engine,
-                                                            const struct wavejit_sparse_indexer_arguments* arguments,
-                                                            size_t* bytes);
-/* As of wavejit_attention_forward. */
-WAVEJIT_API wavejit_status wavejit_sparse_indexer_supported(wavejit_engine* engine,
-                                                            const struct wavejit_sparse_indexer_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_sparse_indexer_ready(wavejit_engine* engine,
-                                                        const struct wavejit_sparse_indexer_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_sparse_indexer_describe(wavejit_engine* engine,
-                                                           const struct wavejit_sparse_indexer_arguments* arguments,
-                                                           wavejit_line_callback line, void* context);
-
 /* ---- cache_append -------------------------------------------------------------------------------------------------
  */
 
@@ -923,7 +883,7 @@ typedef enum wavejit_rotary {
  * rows that are named is written. The caches, scales that are written and q_out share memory with nothing else, slots
  * and positions included, except for q_out and q.
  *
- *   struct wavejit_cache_append_arguments call = {sizeof call};
+ *   struct wavejit_cache_append_arguments call = {{sizeof call, WAVEJIT_CACHE_APPEND}};
  *   call.k = wavejit_dense_tensor(k, WAVEJIT_BF16, 1, tokens, 8, 128);
  *   call.v = wavejit_dense_tensor(v, WAVEJIT_BF16, 1, tokens, 8, 128);
  *   call.k_cache = wavejit_dense_tensor(k_pages, WAVEJIT_BF16, 4096, 16, 8, 128);
@@ -934,7 +894,7 @@ typedef enum wavejit_rotary {
  *     fprintf(stderr, "%s\n", wavejit_last_detail());
  */
 struct wavejit_cache_append_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_CACHE_APPEND; flags: WAVEJIT_NO_COMPILE, _COMPILE_BEHIND */
   struct wavejit_tensor k;
   struct wavejit_tensor v;
   struct wavejit_tensor k_cache;
@@ -945,40 +905,27 @@ struct wavejit_cache_append_arguments {
   struct wavejit_tensor sin;
   const void* slots;
   const void* positions;
-  int32_t slot_bytes;                 /* of a number of slots: 4 or 8; 0: 4 */
-  int32_t position_bytes;             /* the same */
-  int32_t rotary;                     /* enum wavejit_rotary */
-  int32_t rotary_dim;                 /* 0 with WAVEJIT_ROTARY_NONE */
-  float rotary_base;                  /* 0: tables */
-  int32_t page_layout;                /* enum wavejit_page_layout */
-  uint32_t flags;                     /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
-  int32_t token_scales;               /* 0, 1: see k_scale */
-  struct wavejit_call_report* report; /* null: not wanted */
-  /* Scales of a cache of 8 bits. A number x is stored as the byte that is next to x / scale (one
-   * division in f32, ties to even), beyond the type's range as its greatest number; NaN stays NaN, in integers it is
-   * -128. K is rounded to its own type first where it is turned. fp32 in device memory, any positive strides.
+  int32_t slot_bytes;     /* of a number of slots: 4 or 8; 0: 4 */
+  int32_t position_bytes; /* of a number of positions, likewise */
+  int32_t rotary;         /* enum wavejit_rotary */
+  int32_t rotary_dim;     /* 0 with WAVEJIT_ROTARY_NONE */
+  float rotary_base;      /* 0: tables */
+  int32_t page_layout;    /* enum wavejit_page_layout */
+  /* Scales of a cache of 8 bits (no q_scale, no row_scales). A number x is stored as the byte that is next to x / scale
+   * (one division in f32, ties to even), beyond the type's range as its greatest number; NaN stays NaN, in integers it
+   * is -128. K is rounded to its own type first where it is turned. fp32 in device memory, any positive strides.
    *   token_scales 0: read, [1, 1, Hkv or 1, 1]: a finite number between 2^-100 and 2^100; data null: 1
    *   token_scales 1: written, [pages, page size, Hkv, 1]: max(greatest |x| of the token's head / the type's greatest
    *                   number, 10^-6)
    * Rows that have their own, of attention_latent: k_cache of [pages, page size, 1, 656 or 584] of WAVEJIT_E4M3 (its
    * FNUZ form on gfx942), no v_cache, k the rope [B, S, 1, 64], v the latent [B, S, 1, 512 or 448], both bf16, no
    * scales (docs/cache-append.md#caches-of-8-bits). */
-  struct wavejit_tensor k_scale;
-  struct wavejit_tensor v_scale;
+  struct wavejit_scales scales;
 };
 
 WAVEJIT_API wavejit_status wavejit_cache_append(wavejit_engine* engine,
                                                 const struct wavejit_cache_append_arguments* arguments,
                                                 struct ihipStream_t* stream);
-/* As of wavejit_attention_forward. */
-WAVEJIT_API wavejit_status wavejit_cache_append_supported(wavejit_engine* engine,
-                                                          const struct wavejit_cache_append_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_cache_append_ready(wavejit_engine* engine,
-                                                      const struct wavejit_cache_append_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_cache_append_describe(wavejit_engine* engine,
-                                                         const struct wavejit_cache_append_arguments* arguments,
-                                                         wavejit_line_callback line, void* context);
-
 /* ---- attention_merge ----------------------------------------------------------------------------------------------
  */
 
@@ -1009,7 +956,7 @@ struct wavejit_attention_part {
  * lse −inf. Sinks belong into one of the parts. o and lse may stand where those of a part stand; else they share memory
  * with nothing.
  *
- *   struct wavejit_attention_merge_arguments call = {sizeof call};
+ *   struct wavejit_attention_merge_arguments call = {{sizeof call, WAVEJIT_ATTENTION_MERGE}};
  *   call.parts[0].o = wavejit_dense_tensor(o_prefix, WAVEJIT_BF16, 1, tokens, 64, 128);
  *   call.parts[0].lse = wavejit_dense_tensor(lse_prefix, WAVEJIT_FP32, 1, 64, tokens, 1);
  *   call.parts[1].o = wavejit_dense_tensor(o_own, WAVEJIT_BF16, 1, tokens, 64, 128);
@@ -1019,26 +966,47 @@ struct wavejit_attention_part {
  *   if (wavejit_attention_merge(engine, &call, stream) != WAVEJIT_OK) fprintf(stderr, "%s\n", wavejit_last_detail());
  */
 struct wavejit_attention_merge_arguments {
-  size_t size;
+  struct wavejit_call_head head; /* .family = WAVEJIT_ATTENTION_MERGE; flags: WAVEJIT_NO_COMPILE, _COMPILE_BEHIND */
   struct wavejit_attention_part parts[WAVEJIT_MAX_ATTENTION_PARTS];
-  int32_t part_count; /* 1 … WAVEJIT_MAX_ATTENTION_PARTS */
-  uint32_t flags;     /* WAVEJIT_NO_COMPILE, WAVEJIT_COMPILE_BEHIND */
+  int64_t part_count; /* 1 … WAVEJIT_MAX_ATTENTION_PARTS */
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
-  struct wavejit_call_report* report; /* null: not wanted */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_merge(wavejit_engine* engine,
                                                    const struct wavejit_attention_merge_arguments* arguments,
                                                    struct ihipStream_t* stream);
-/* As of wavejit_attention_forward. */
-WAVEJIT_API wavejit_status wavejit_attention_merge_supported(wavejit_engine* engine,
-                                                             const struct wavejit_attention_merge_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_attention_merge_ready(wavejit_engine* engine,
-                                                         const struct wavejit_attention_merge_arguments* arguments);
-WAVEJIT_API wavejit_status wavejit_attention_merge_describe(wavejit_engine* engine,
-                                                            const struct wavejit_attention_merge_arguments* arguments,
-                                                            wavejit_line_callback line, void* context);
+/* ---- What can be asked of a call -----------------------------------------------------------------------------------
+ * Each of these takes the head of a call of any family, checks the whole call as its launch would, and launches nothing.
+ * A decode step that may not wait for a compiler, for example:
+ *
+ *   if (wavejit_call_ready(engine, &call.head) == WAVEJIT_OK)
+ *     wavejit_attention_forward(engine, &call, stream);
+ *   else
+ *     run_the_other_kernel();
+ */
+
+/* What the call would answer, with the reason, when its kernel can be had: whether there is a kernel for it on this
+ * target. Nothing is looked for on disk or compiled, and no device memory is read (WAVEJIT_CHECK_LENGTHS does that). */
+WAVEJIT_API wavejit_status wavejit_call_supported(wavejit_engine* engine, const struct wavejit_call_head* call);
+
+/* As wavejit_call_supported, and WAVEJIT_NOT_READY when the call's kernel is not loaded: the call would fetch or compile
+ * it. */
+WAVEJIT_API wavejit_status wavejit_call_ready(wavejit_engine* engine, const struct wavejit_call_head* call);
+
+/* Fetches or compiles the call's kernels and loads them, as the call itself would. Tensors need no memory behind their
+ * addresses. */
+WAVEJIT_API wavejit_status wavejit_call_prepare(wavejit_engine* engine, const struct wavejit_call_head* call);
+
+/* The workspace that the call has use for, 0 if none; its own is not looked at. With splits = 0 a smaller one will do:
+ * it is slower, and the bits are the same. */
+WAVEJIT_API wavejit_status wavejit_call_workspace(wavejit_engine* engine, const struct wavejit_call_head* call,
+                                                  size_t* bytes);
+
+/* The call as a problem descriptor, for logs, wavejit_prepare and wavejit_prebuild: one line, valid during the callback
+ * only. */
+WAVEJIT_API wavejit_status wavejit_call_describe(wavejit_engine* engine, const struct wavejit_call_head* call,
+                                                 wavejit_line_callback line, void* context);
 
 /* ---- Serving: nothing compiles while requests wait ---------------------------------------------------------------
  * A serving engine prepares what it will need, seals, and captures its graphs:
@@ -1048,7 +1016,7 @@ WAVEJIT_API wavejit_status wavejit_attention_merge_describe(wavejit_engine* engi
  *   wavejit_status statuses[2];
  *   if (wavejit_prepare(engine, lines, 2, 0, statuses, NULL, NULL) != WAVEJIT_OK)
  *     fprintf(stderr, "%s\n", wavejit_last_detail());                    // names the first line that failed, and why
- *   wavejit_engine_seal(engine);                                         // from here on nothing is compiled or read
+ *   wavejit_engine_seal(engine, 1);                                      // from here on nothing is compiled or read
  *
  * A call whose kernel is not loaded answers WAVEJIT_SEALED then, and WAVEJIT_NOT_READY when its stream is being
  * captured (the stream is not touched and the capture stays valid). A call whose kernel is loaded is captured like any
@@ -1079,10 +1047,9 @@ WAVEJIT_API wavejit_status wavejit_prepare(wavejit_engine* engine, const char* c
                                            int32_t jobs, wavejit_status* statuses, wavejit_prepare_callback progress,
                                            void* context);
 
-/* From now on a call whose kernel is not loaded answers WAVEJIT_SEALED: nothing is looked for on disk or compiled. Work
- * that other threads have begun comes to its end. */
-WAVEJIT_API wavejit_status wavejit_engine_seal(wavejit_engine* engine);
-WAVEJIT_API wavejit_status wavejit_engine_unseal(wavejit_engine* engine);
+/* `sealed` not 0: from now on a call whose kernel is not loaded answers WAVEJIT_SEALED, and nothing is looked for on
+ * disk or compiled. Work that other threads have begun comes to its end. 0: such calls fetch or compile again. */
+WAVEJIT_API wavejit_status wavejit_engine_seal(wavejit_engine* engine, int32_t sealed);
 
 /* ---- Device memory, for programs without HIP headers ----------------------------------------------------------------
  */
@@ -1146,76 +1113,10 @@ WAVEJIT_API wavejit_status wavejit_kernel_texts(const struct wavejit_engine_opti
                                                 const struct wavejit_kernel_text_arguments* arguments,
                                                 wavejit_kernel_text_callback kernel, void* context);
 
-typedef enum wavejit_layout {
-  WAVEJIT_LAYOUT_BSHD = 0,
-  WAVEJIT_LAYOUT_BHSD = 1,
-  WAVEJIT_LAYOUT_PACKED = 2,
-  WAVEJIT_LAYOUT_PAGED = 3 /* keys in pages; queries are packed if they have lengths, else BSHD */
-} wavejit_layout;
-
-/* The dimensions that a bias or slopes have of their own. */
-typedef enum wavejit_extent {
-  WAVEJIT_EXTENT_NONE = 0, /* there is no such tensor */
-  WAVEJIT_EXTENT_ONE = 1,
-  WAVEJIT_EXTENT_HEAD = 2,
-  WAVEJIT_EXTENT_BATCH = 3,
-  WAVEJIT_EXTENT_BATCH_AND_HEAD = 4,
-  WAVEJIT_EXTENT_TOKEN_AND_HEAD = 5 /* of scales alone: a number for each token of each kv head */
-} wavejit_extent;
-
-/* What a problem descriptor says, defaults filled in. */
-struct wavejit_problem {
-  size_t size;
-  const char* text; /* canonical */
-  int32_t dtype;    /* enum wavejit_dtype */
-  int32_t layout;   /* enum wavejit_layout */
-  int64_t batch;
-  int64_t query_length; /* of packed sequences: the longest */
-  int64_t key_length;
-  int64_t query_heads;
-  int64_t kv_heads;
-  int64_t head_dim_qk;
-  int64_t head_dim_v;
-  const int64_t* query_lengths; /* [batch], or null: all alike */
-  const int64_t* key_lengths;   /* the same; of dense keys: how many count */
-  int64_t causal_prefix;
-  int64_t seed;       /* -1: not said */
-  const char* inputs; /* null: not said */
-  int32_t mask;       /* enum wavejit_mask, bits */
-  int32_t window_left;
-  int32_t window_right;
-  int32_t lse;
-  int32_t bias;  /* enum wavejit_extent */
-  int32_t alibi; /* the same */
-  int32_t sink;
-  int32_t splits; /* 0: not said, or auto */
-  float scale;
-  float softcap;             /* 0: none */
-  int64_t page_size;         /* keys of a page; 0: not paged */
-  int32_t page_heads_first;  /* a page is [heads, keys, dim] (HND), not [keys, heads, dim] (NHD) */
-  int32_t has_first_keys;    /* left padding */
-  const int64_t* first_keys; /* [batch], or null: the descriptor gives no numbers */
-  int32_t output_dtype;      /* enum wavejit_dtype, of o: that of q, k and v, or WAVEJIT_FP32 */
-  int32_t page_layout;       /* enum wavejit_page_layout */
-  int64_t total_keys;        /* the most that all sequences have together; 0: not said */
-  int32_t bias_dtype;        /* enum wavejit_dtype, of a bias: that of q, k and v, or WAVEJIT_FP32 */
-  int32_t list_rows;         /* lists of key blocks: 64 or 128; 0: none, and the next three say nothing */
-  int32_t list_keys;
-  int32_t list_percent; /* percent of all blocks that generated lists name */
-  int32_t lists_alike;  /* neighbouring lists share most of their blocks */
-  int32_t cache_dtype;  /* enum wavejit_dtype, of k and v: that of q, or one of 8 bits */
-  int32_t cache_scales; /* enum wavejit_extent, of k_scale and v_scale; 0: none */
-  int32_t transposed;   /* bits of enum wavejit_transposed: rows of these stand side by side, not the dims of a row */
-  int32_t causal_flags; /* sequences say whether they have a diagonal */
-  int64_t local_chunk;  /* with WAVEJIT_MASK_CHUNKED; else 0 */
-};
-/* `problem` and what it points to are valid during the call only. */
-typedef void (*wavejit_problem_callback)(void* context, const struct wavejit_problem* problem);
-
-/* Reads a descriptor. WAVEJIT_INVALID_ARGUMENT: it is none; WAVEJIT_UNSUPPORTED: a word that this version does not do.
- * The detail names the word, its place and what is accepted. */
-WAVEJIT_API wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem,
-                                                 void* context);
+/* Checks a descriptor without an engine, and hands over its canonical line: words in the order of the grammar, defaults
+ * left out. WAVEJIT_INVALID_ARGUMENT: it is none; WAVEJIT_UNSUPPORTED: a word that this version does not do. The detail
+ * names the word, its place and what is accepted. */
+WAVEJIT_API wavejit_status wavejit_describe(const char* descriptor, wavejit_line_callback line, void* context);
 
 /* The supported combinations, from the program's own tables. */
 WAVEJIT_API wavejit_status wavejit_supported(wavejit_line_callback line, void* context);

@@ -54,11 +54,14 @@ inline void check(wavejit_status status) {
   if (status != WAVEJIT_OK) throw Error(status, wavejit_last_detail());
 }
 
-// The struct of a call of the C interface that knows its size; wavejit.h says what each field means. Zero in a field is
-// its default.
-template <typename Arguments>
+// The struct of a call of the C interface that knows its size and family; wavejit.h says what each field means. Zero in
+// a field is its default.
+template <typename Arguments, std::int32_t family>
 struct CallOf : Arguments {
-  CallOf() noexcept : Arguments() { this->size = sizeof(Arguments); }
+  CallOf() noexcept : Arguments() {
+    this->head.size = sizeof(Arguments);
+    this->head.family = family;
+  }
   const Arguments& to_c() const noexcept { return *this; }
 };
 
@@ -67,9 +70,9 @@ struct CallOf : Arguments {
 // One attention call.
 //
 //   wavejit::AttentionForward call(q, k, v, o);   // tensors; make them with dense()
-//   call.mask = WAVEJIT_MASK_CAUSAL;
+//   call.mask.bits = WAVEJIT_MASK_CAUSAL;
 //   engine.attention_forward(call);
-struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
+struct AttentionForward : CallOf<wavejit_attention_forward_arguments, WAVEJIT_ATTENTION_FORWARD> {
   AttentionForward() = default;
   AttentionForward(const wavejit_tensor& query, const wavejit_tensor& key, const wavejit_tensor& value,
                    const wavejit_tensor& output, float scale_of_scores = 0,
@@ -78,8 +81,8 @@ struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
     k = key;
     v = value;
     o = output;
-    scale = scale_of_scores;
-    mask = mask_bits;
+    modifiers.scale = scale_of_scores;
+    mask.bits = mask_bits;
   }
 };
 
@@ -91,7 +94,7 @@ struct AttentionForward : CallOf<wavejit_attention_forward_arguments> {
 //   call.q = wavejit::dense(q, WAVEJIT_BF16, 1, 256, 8, 128);   // [B, S, H, D]; k, v, o, d_o, dq, dk and dv alike
 //   call.lse = wavejit::dense(lse, WAVEJIT_FP32, 1, 8, 256, 1);  // of the forward call
 //   engine.attention_backward(call);
-struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
+struct AttentionBackward : CallOf<wavejit_attention_backward_arguments, WAVEJIT_ATTENTION_BACKWARD> {};
 
 // ---- Latent attention ----------------------------------------------------------------------------------------------
 
@@ -101,9 +104,9 @@ struct AttentionBackward : CallOf<wavejit_attention_backward_arguments> {};
 //   call.q = wavejit::dense(q, WAVEJIT_BF16, 64, 1, 16, 576);     // [B, S, H, D]
 //   call.k = wavejit::dense(k, WAVEJIT_BF16, 64, 8192, 1, 576);   // V is its first 512 columns
 //   call.o = wavejit::dense(o, WAVEJIT_BF16, 64, 1, 16, 512);
-//   call.scale = 1 / std::sqrt(192.0F);
+//   call.modifiers.scale = 1 / std::sqrt(192.0F);
 //   engine.attention_latent(call);
-struct AttentionLatent : CallOf<wavejit_attention_latent_arguments> {};
+struct AttentionLatent : CallOf<wavejit_attention_latent_arguments, WAVEJIT_ATTENTION_LATENT> {};
 
 // ---- Softmax -------------------------------------------------------------------------------------------------------
 
@@ -113,7 +116,7 @@ struct AttentionLatent : CallOf<wavejit_attention_latent_arguments> {};
 //   call.scores = wavejit::dense(scores, WAVEJIT_FP32, 1, 8, 128, 5000);   // [B, H, Sq, Sk]
 //   call.weights = wavejit::dense(weights, WAVEJIT_BF16, 1, 8, 128, 5000);
 //   engine.softmax_lse(call);
-struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments> {};
+struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments, WAVEJIT_SOFTMAX_LSE> {};
 
 // ---- The indexer of sparse attention -------------------------------------------------------------------------------
 
@@ -126,21 +129,21 @@ struct SoftmaxLse : CallOf<wavejit_softmax_lse_arguments> {};
 //   call.indices = list.as<std::int32_t>();                           // [48, 2048]
 //   call.top_k = 2048;
 //   engine.sparse_indexer(call);
-struct SparseIndexer : CallOf<wavejit_sparse_indexer_arguments> {};
+struct SparseIndexer : CallOf<wavejit_sparse_indexer_arguments, WAVEJIT_SPARSE_INDEXER> {};
 
 //   wavejit::CacheAppend call;
 //   call.k = wavejit::dense(k, WAVEJIT_BF16, 1, tokens, 8, 128);
 //   call.k_cache = wavejit::dense(pages, WAVEJIT_BF16, 4096, 16, 8, 128);
 //   call.slots = slots.data();
 //   engine.cache_append(call);
-struct CacheAppend : CallOf<wavejit_cache_append_arguments> {};
+struct CacheAppend : CallOf<wavejit_cache_append_arguments, WAVEJIT_CACHE_APPEND> {};
 
 //   wavejit::AttentionMerge call;
 //   call.add(prefix.o, prefix.lse);                        // tensors of two calls
 //   call.add(own.o, own.lse);
 //   call.o = wavejit::dense(o, WAVEJIT_BF16, 1, tokens, 64, 128);
 //   engine.attention_merge(call);
-struct AttentionMerge : CallOf<wavejit_attention_merge_arguments> {
+struct AttentionMerge : CallOf<wavejit_attention_merge_arguments, WAVEJIT_ATTENTION_MERGE> {
   // A stack of `count` parts: each lies `o_stride` and `lse_stride` elements after the one before.
   void add(const wavejit_tensor& o_of_part, const wavejit_tensor& lse_of_part, std::int64_t count = 1,
            std::int64_t o_stride = 0, std::int64_t lse_stride = 0) {
@@ -150,47 +153,34 @@ struct AttentionMerge : CallOf<wavejit_attention_merge_arguments> {
   }
 };
 
-// The functions of the C interface that a family has, found by its call.
-template <typename Arguments>
-struct CallFunctions {
-  wavejit_status (*run)(wavejit_engine*, const Arguments*, ihipStream_t*);
-  wavejit_status (*supported)(wavejit_engine*, const Arguments*);
-  wavejit_status (*ready)(wavejit_engine*, const Arguments*);
-  wavejit_status (*describe)(wavejit_engine*, const Arguments*, wavejit_line_callback, void*);
-};
-inline CallFunctions<wavejit_attention_forward_arguments> functions_of(
-    const wavejit_attention_forward_arguments& /*call*/) noexcept {
-  return {wavejit_attention_forward, wavejit_attention_forward_supported, wavejit_attention_forward_ready,
-          wavejit_attention_forward_describe};
+// The C function of a call, found by its struct.
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_attention_forward_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_attention_forward(engine, &call, stream);
 }
-inline CallFunctions<wavejit_attention_backward_arguments> functions_of(
-    const wavejit_attention_backward_arguments& /*call*/) noexcept {
-  return {wavejit_attention_backward, wavejit_attention_backward_supported, wavejit_attention_backward_ready,
-          wavejit_attention_backward_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_attention_backward_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_attention_backward(engine, &call, stream);
 }
-inline CallFunctions<wavejit_attention_latent_arguments> functions_of(
-    const wavejit_attention_latent_arguments& /*call*/) noexcept {
-  return {wavejit_attention_latent, wavejit_attention_latent_supported, wavejit_attention_latent_ready,
-          wavejit_attention_latent_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_attention_latent_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_attention_latent(engine, &call, stream);
 }
-inline CallFunctions<wavejit_softmax_lse_arguments> functions_of(
-    const wavejit_softmax_lse_arguments& /*call*/) noexcept {
-  return {wavejit_softmax_lse, wavejit_softmax_lse_supported, wavejit_softmax_lse_ready, wavejit_softmax_lse_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_attention_merge_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_attention_merge(engine, &call, stream);
 }
-inline CallFunctions<wavejit_cache_append_arguments> functions_of(
-    const wavejit_cache_append_arguments& /*call*/) noexcept {
-  return {wavejit_cache_append, wavejit_cache_append_supported, wavejit_cache_append_ready,
-          wavejit_cache_append_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_softmax_lse_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_softmax_lse(engine, &call, stream);
 }
-inline CallFunctions<wavejit_attention_merge_arguments> functions_of(
-    const wavejit_attention_merge_arguments& /*call*/) noexcept {
-  return {wavejit_attention_merge, wavejit_attention_merge_supported, wavejit_attention_merge_ready,
-          wavejit_attention_merge_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_sparse_indexer_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_sparse_indexer(engine, &call, stream);
 }
-inline CallFunctions<wavejit_sparse_indexer_arguments> functions_of(
-    const wavejit_sparse_indexer_arguments& /*call*/) noexcept {
-  return {wavejit_sparse_indexer, wavejit_sparse_indexer_supported, wavejit_sparse_indexer_ready,
-          wavejit_sparse_indexer_describe};
+inline wavejit_status launch(wavejit_engine* engine, const wavejit_cache_append_arguments& call,
+                             ihipStream_t* stream) noexcept {
+  return wavejit_cache_append(engine, &call, stream);
 }
 
 // ---- Reports and prepared lines ------------------------------------------------------------------------------------
@@ -237,46 +227,42 @@ class Engine {
   // The same for a call of any family.
   template <typename Call>
   void run(const Call& call, ihipStream_t* stream = nullptr) {
-    check(functions_of(call).run(get(), &call, stream));
-  }
-  // Device memory that the call would use beside its tensors.
-  std::size_t attention_forward_workspace(const AttentionForward& call) {
-    std::size_t bytes = 0;
-    check(wavejit_attention_forward_workspace(get(), &call, &bytes));
-    return bytes;
-  }
-  std::size_t workspace_bytes(const AttentionBackward& call) {
-    std::size_t bytes = 0;
-    check(wavejit_attention_backward_workspace(get(), &call, &bytes));
-    return bytes;
+    check(launch(get(), call, stream));
   }
 
-  std::size_t workspace_bytes(const AttentionLatent& call) {
+  // What can be asked of a call of any family.
+  // Device memory that the call has use for beside its tensors.
+  template <typename Call>
+  std::size_t workspace_bytes(const Call& call) {
     std::size_t bytes = 0;
-    check(wavejit_attention_latent_workspace(get(), &call, &bytes));
+    check(wavejit_call_workspace(get(), &call.head, &bytes));
     return bytes;
   }
-
   // Whether there is a kernel for the call; Error has the reason of everything else that the call would refuse.
   template <typename Call>
   bool supports(const Call& call) {
-    const wavejit_status status = functions_of(call).supported(get(), &call);
+    const wavejit_status status = wavejit_call_supported(get(), &call.head);
     if (status != WAVEJIT_UNSUPPORTED) check(status);
     return status == WAVEJIT_OK;
   }
   // Whether its kernel is loaded.
   template <typename Call>
   bool is_ready(const Call& call) {
-    const wavejit_status status = functions_of(call).ready(get(), &call);
+    const wavejit_status status = wavejit_call_ready(get(), &call.head);
     if (status != WAVEJIT_NOT_READY) check(status);
     return status == WAVEJIT_OK;
+  }
+  // Loads its kernels without launching them.
+  template <typename Call>
+  void prepare_call(const Call& call) {
+    check(wavejit_call_prepare(get(), &call.head));
   }
   // The call as a problem descriptor.
   template <typename Call>
   std::string describe(const Call& call) {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
-    check(functions_of(call).describe(get(), &call, keep, &text));
+    check(wavejit_call_describe(get(), &call.head, keep, &text));
     return text;
   }
 
@@ -317,8 +303,8 @@ class Engine {
     return prepared;
   }
   // A miss from now on is an Error of status WAVEJIT_SEALED that names the line to prebuild.
-  void seal() { check(wavejit_engine_seal(get())); }
-  void unseal() { check(wavejit_engine_unseal(get())); }
+  void seal() { check(wavejit_engine_seal(get(), 1)); }
+  void unseal() { check(wavejit_engine_seal(get(), 0)); }
 
   // Waits for the device and gives the engine's own workspaces back.
   void trim() { check(wavejit_engine_trim(get())); }

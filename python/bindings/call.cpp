@@ -29,23 +29,21 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
       .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
       .def("supported", &C::supported)
       .def("ready", &C::ready)
-      .def("describe", &C::describe);
+      .def("prepare", &C::prepare)
+      .def("describe", &C::describe)
+      .def("workspace_bytes", &C::workspace_bytes);
 }
 
 }  // namespace
 
 void bind_calls(nb::module_& module) {
-  bind_call<wavejit_attention_forward_arguments>(module).def(
-      "workspace_bytes", &Call<wavejit_attention_forward_arguments>::workspace_bytes);
+  bind_call<wavejit_attention_forward_arguments>(module);
   bind_call<wavejit_softmax_lse_arguments>(module);
   bind_call<wavejit_cache_append_arguments>(module);
   bind_call<wavejit_attention_merge_arguments>(module);
-  bind_call<wavejit_sparse_indexer_arguments>(module).def("workspace_bytes",
-                                                          &Call<wavejit_sparse_indexer_arguments>::workspace_bytes);
-  bind_call<wavejit_attention_backward_arguments>(module).def(
-      "workspace_bytes", &Call<wavejit_attention_backward_arguments>::workspace_bytes);
-  bind_call<wavejit_attention_latent_arguments>(module).def("workspace_bytes",
-                                                            &Call<wavejit_attention_latent_arguments>::workspace_bytes);
+  bind_call<wavejit_sparse_indexer_arguments>(module);
+  bind_call<wavejit_attention_backward_arguments>(module);
+  bind_call<wavejit_attention_latent_arguments>(module);
 }
 
 }  // namespace wavejit::python

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The fields of the argument structs of wavejit.h by name, and the functions that take them.
+// The fields of the calls of wavejit.h by the names that Python gives them: a row each, by its place in the struct. Parts
+// of calls have tables of their own. A new field of a part is a row of its part's table, in every family that has it.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -8,337 +9,289 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <variant>
+#include <type_traits>
+#include <utility>
 
 #include "wavejit/wavejit.h"
+#include "wavejit/wavejit.hpp"
 
 namespace wavejit::python {
 
 namespace nb = nanobind;
 
-template <typename Arguments>
-struct TensorField {
+enum class FieldType : std::uint8_t { tensor, address, fp32, i32, u32, i64, u64 };
+
+struct Field {
   const char* name;
-  wavejit_tensor Arguments::* member;
-};
-template <typename Arguments>
-struct NumberField {
-  const char* name;
-  std::variant<float Arguments::*, std::int32_t Arguments::*, std::int64_t Arguments::*, std::uint32_t Arguments::*,
-               std::size_t Arguments::*>
-      member;
-};
-template <typename Arguments>
-struct AddressField {
-  const char* name;
-  std::variant<const std::int32_t* Arguments::*, const std::uint8_t* Arguments::*, std::int32_t* Arguments::*,
-               float* Arguments::*, void* Arguments::*, const void* Arguments::*>
-      member;
+  FieldType type;
+  std::size_t at;  // bytes from the begin of the struct
+  constexpr Field in(std::size_t part) const { return {name, type, part + at}; }
 };
 
-// A field inside an array of the struct, by its byte.
-struct PlacedField {
-  const char* name;
-  std::size_t at;
-};
+template <typename Member>
+constexpr FieldType type_of() {
+  if constexpr (std::is_same_v<Member, wavejit_tensor>) return FieldType::tensor;
+  if constexpr (std::is_pointer_v<Member>) return FieldType::address;
+  if constexpr (std::is_same_v<Member, float>) return FieldType::fp32;
+  if constexpr (std::is_same_v<Member, std::int32_t>) return FieldType::i32;
+  if constexpr (std::is_same_v<Member, std::uint32_t>) return FieldType::u32;
+  if constexpr (std::is_same_v<Member, std::int64_t>) return FieldType::i64;
+  if constexpr (std::is_same_v<Member, std::size_t>) return FieldType::u64;
+}
 
-// A function of the C interface that is a call: its struct's fields and what can be asked of it.
+// offsetof takes no member pointer, so that rows come from a macro.
+#define WAVEJIT_NAMED(name, path) \
+  Field { name, type_of<std::remove_cvref_t<decltype(std::declval<S&>().path)>>(), offsetof(S, path) }
+#define WAVEJIT_FIELD(path) WAVEJIT_NAMED(#path, path)
+
+template <std::size_t... sizes>
+constexpr auto joined(const std::array<Field, sizes>&... tables) {
+  std::array<Field, (sizes + ... + 0)> all{};
+  std::size_t count = 0;
+  const auto add = [&](const auto& table) {
+    for (const Field& field : table) all[count++] = field;
+  };
+  (add(tables), ...);
+  return all;
+}
+template <std::size_t size>
+constexpr std::array<Field, size> in_part(std::array<Field, size> fields, std::size_t part) {
+  for (Field& field : fields) field = field.in(part);
+  return fields;
+}
+
+// ---- Parts: what is set by name alone. Their tensors and device addresses that move stand in the families' tables.
+
+constexpr std::array head_fields = [] {
+  using S = wavejit_call_head;
+  return std::array{WAVEJIT_FIELD(flags)};
+}();
+constexpr std::array mask_fields = [] {
+  using S = wavejit_masking;
+  return std::array{WAVEJIT_NAMED("mask", bits), WAVEJIT_FIELD(window_left), WAVEJIT_FIELD(window_right),
+                    WAVEJIT_FIELD(local_chunk), WAVEJIT_FIELD(causal_prefix)};
+}();
+constexpr std::array modifier_fields = [] {
+  using S = wavejit_modifiers;
+  return std::array{WAVEJIT_FIELD(scale), WAVEJIT_FIELD(softcap)};
+}();
+constexpr std::array sequence_fields = [] {
+  using S = wavejit_sequences;
+  return std::array{WAVEJIT_NAMED("sequences", count), WAVEJIT_FIELD(max_query_length), WAVEJIT_FIELD(max_key_length),
+                    WAVEJIT_FIELD(max_total_keys)};
+}();
+constexpr std::array page_fields = [] {
+  using S = wavejit_pages;
+  return std::array{WAVEJIT_FIELD(table_columns), WAVEJIT_FIELD(table_row_stride)};
+}();
+constexpr std::array block_list_fields = [] {
+  using S = wavejit_block_lists;
+  return std::array{WAVEJIT_FIELD(list_counts), WAVEJIT_FIELD(list_indices),    WAVEJIT_FIELD(list_starts),
+                    WAVEJIT_FIELD(full_counts), WAVEJIT_FIELD(full_indices),    WAVEJIT_FIELD(full_starts),
+                    WAVEJIT_FIELD(list_rows),   WAVEJIT_FIELD(list_row_blocks), WAVEJIT_FIELD(list_capacity),
+                    WAVEJIT_FIELD(list_keys),   WAVEJIT_FIELD(full_capacity),   WAVEJIT_FIELD(list_batches),
+                    WAVEJIT_FIELD(list_heads)};
+}();
+constexpr std::array key_list_fields = [] {
+  using S = wavejit_key_list;
+  return std::array{WAVEJIT_NAMED("top_k", top_k), WAVEJIT_NAMED("key_indices_row_stride", row_stride),
+                    WAVEJIT_NAMED("key_slots", slots), WAVEJIT_NAMED("key_list_heads", heads)};
+}();
+constexpr std::array key_list_addresses = [] {
+  using S = wavejit_key_list;
+  return std::array{WAVEJIT_NAMED("key_indices", indices), WAVEJIT_NAMED("key_counts", counts)};
+}();
+constexpr std::array second_list_fields = [] {
+  using S = wavejit_key_list;
+  return std::array{WAVEJIT_NAMED("second_top_k", top_k), WAVEJIT_NAMED("second_indices_row_stride", row_stride)};
+}();
+constexpr std::array second_list_addresses = [] {
+  using S = wavejit_key_list;
+  return std::array{WAVEJIT_NAMED("second_indices", indices), WAVEJIT_NAMED("second_counts", counts)};
+}();
+constexpr std::array scale_fields = [] {
+  using S = wavejit_scales;
+  return std::array{WAVEJIT_FIELD(token_scales), WAVEJIT_FIELD(row_scales)};
+}();
+constexpr std::array split_fields = [] {
+  using S = wavejit_split;
+  return std::array{WAVEJIT_FIELD(splits), WAVEJIT_FIELD(workspace_bytes)};
+}();
+
+// ---- Families
+
+// `tensors` and `addresses` are what launch_over moves, in the order in which it takes them; `others` are set by name
+// alone.
 template <typename Arguments>
 struct Kind;
 
 template <>
 struct Kind<wavejit_attention_forward_arguments> {
-  using A = wavejit_attention_forward_arguments;
+  using S = wavejit_attention_forward_arguments;
+  using Owner = AttentionForward;
   static constexpr const char* class_name = "AttentionForwardCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},
-      TensorField<A>{"k", &A::k},
-      TensorField<A>{"v", &A::v},
-      TensorField<A>{"o", &A::o},
-      TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"bias", &A::bias},
-      TensorField<A>{"sink", &A::sink},
-      TensorField<A>{"alibi", &A::alibi},
-      TensorField<A>{"k_scale", &A::k_scale},
-      TensorField<A>{"v_scale", &A::v_scale},
-      TensorField<A>{"q_scale", &A::q_scale},
-      TensorField<A>{"bool_mask", &A::bool_mask},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"scale", &A::scale},
-      NumberField<A>{"score_rounding", &A::score_rounding},
-      NumberField<A>{"mask", &A::mask},
-      NumberField<A>{"window_left", &A::window_left},
-      NumberField<A>{"window_right", &A::window_right},
-      NumberField<A>{"local_chunk", &A::local_chunk},
-      NumberField<A>{"causal_prefix", &A::causal_prefix},
-      NumberField<A>{"sequences", &A::sequences},
-      NumberField<A>{"max_query_length", &A::max_query_length},
-      NumberField<A>{"max_key_length", &A::max_key_length},
-      NumberField<A>{"softcap", &A::softcap},
-      NumberField<A>{"token_scales", &A::token_scales},
-      NumberField<A>{"splits", &A::splits},
-      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
-      NumberField<A>{"flags", &A::flags},
-      NumberField<A>{"table_columns", &A::table_columns},
-      NumberField<A>{"table_row_stride", &A::table_row_stride},
-      NumberField<A>{"page_layout", &A::page_layout},
-      NumberField<A>{"max_total_keys", &A::max_total_keys},
-      NumberField<A>{"list_row_blocks", &A::list_row_blocks},
-      NumberField<A>{"list_capacity", &A::list_capacity},
-      NumberField<A>{"full_capacity", &A::full_capacity},
-      NumberField<A>{"list_rows", &A::list_rows},
-      NumberField<A>{"list_keys", &A::list_keys},
-      NumberField<A>{"list_batches", &A::list_batches},
-      NumberField<A>{"list_heads", &A::list_heads},
-      NumberField<A>{"top_k", &A::top_k},
-      NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
-      NumberField<A>{"key_slots", &A::key_slots},
-      NumberField<A>{"key_list_heads", &A::key_list_heads},
-      NumberField<A>{"second_top_k", &A::second_top_k},
-      NumberField<A>{"second_indices_row_stride", &A::second_indices_row_stride},
-  };
+  static constexpr std::array tensors{WAVEJIT_FIELD(q),
+                                      WAVEJIT_FIELD(k),
+                                      WAVEJIT_FIELD(v),
+                                      WAVEJIT_FIELD(o),
+                                      WAVEJIT_FIELD(lse),
+                                      WAVEJIT_NAMED("bias", modifiers.bias),
+                                      WAVEJIT_NAMED("sink", modifiers.sink),
+                                      WAVEJIT_NAMED("alibi", modifiers.alibi),
+                                      WAVEJIT_NAMED("k_scale", scales.k_scale),
+                                      WAVEJIT_NAMED("v_scale", scales.v_scale),
+                                      WAVEJIT_NAMED("q_scale", scales.q_scale),
+                                      WAVEJIT_NAMED("bool_mask", modifiers.bool_mask)};
   static constexpr std::array addresses{
-      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
-      AddressField<A>{"key_lengths", &A::key_lengths},   AddressField<A>{"block_table", &A::block_table},
-      AddressField<A>{"table_starts", &A::table_starts}, AddressField<A>{"first_keys", &A::first_keys},
-      AddressField<A>{"causal_flags", &A::causal_flags}, AddressField<A>{"workspace", &A::workspace},
-  };
-  // launch_over leaves them as they are.
-  static constexpr std::array kept_tensors{TensorField<A>{"second_k", &A::second_k},
-                                           TensorField<A>{"second_v", &A::second_v}};
-  static constexpr std::array kept_addresses{
-      AddressField<A>{"list_counts", &A::list_counts},       AddressField<A>{"list_indices", &A::list_indices},
-      AddressField<A>{"list_starts", &A::list_starts},       AddressField<A>{"full_counts", &A::full_counts},
-      AddressField<A>{"full_indices", &A::full_indices},     AddressField<A>{"full_starts", &A::full_starts},
-      AddressField<A>{"key_indices", &A::key_indices},       AddressField<A>{"key_counts", &A::key_counts},
-      AddressField<A>{"second_indices", &A::second_indices}, AddressField<A>{"second_counts", &A::second_counts},
-  };
-  static constexpr auto launch = wavejit_attention_forward;
-  static constexpr auto supported = wavejit_attention_forward_supported;
-  static constexpr auto ready = wavejit_attention_forward_ready;
-  static constexpr auto describe = wavejit_attention_forward_describe;
-  static constexpr auto workspace = wavejit_attention_forward_workspace;
+      WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
+      WAVEJIT_NAMED("key_lengths", sequences.key_lengths),   WAVEJIT_NAMED("block_table", pages.block_table),
+      WAVEJIT_NAMED("table_starts", pages.table_starts),     WAVEJIT_NAMED("first_keys", sequences.first_keys),
+      WAVEJIT_NAMED("causal_flags", mask.causal_flags),      WAVEJIT_NAMED("workspace", split.workspace)};
+  static constexpr auto others = joined(
+      std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
+                 WAVEJIT_FIELD(score_rounding)},
+      in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
+      in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
+      in_part(page_fields, offsetof(S, pages)), in_part(block_list_fields, offsetof(S, blocks)),
+      in_part(key_list_fields, offsetof(S, key_list)), in_part(key_list_addresses, offsetof(S, key_list)),
+      in_part(second_list_fields, offsetof(S, second_list)), in_part(second_list_addresses, offsetof(S, second_list)),
+      in_part(scale_fields, offsetof(S, scales)), in_part(split_fields, offsetof(S, split)));
 };
 
 template <>
 struct Kind<wavejit_softmax_lse_arguments> {
-  using A = wavejit_softmax_lse_arguments;
+  using S = wavejit_softmax_lse_arguments;
+  using Owner = SoftmaxLse;
   static constexpr const char* class_name = "SoftmaxLseCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"scores", &A::scores},
-      TensorField<A>{"weights", &A::weights},
-      TensorField<A>{"lse", &A::lse},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"scale", &A::scale},
-      NumberField<A>{"mask", &A::mask},
-      NumberField<A>{"window_left", &A::window_left},
-      NumberField<A>{"window_right", &A::window_right},
-      NumberField<A>{"causal_prefix", &A::causal_prefix},
-      NumberField<A>{"flags", &A::flags},
-  };
-  static constexpr std::array addresses{AddressField<A>{"key_lengths", &A::key_lengths}};
-  static constexpr auto launch = wavejit_softmax_lse;
-  static constexpr auto supported = wavejit_softmax_lse_supported;
-  static constexpr auto ready = wavejit_softmax_lse_ready;
-  static constexpr auto describe = wavejit_softmax_lse_describe;
+  static constexpr std::array tensors{WAVEJIT_FIELD(scores), WAVEJIT_FIELD(weights), WAVEJIT_FIELD(lse)};
+  static constexpr std::array addresses{WAVEJIT_FIELD(key_lengths)};
+  static constexpr auto others = joined(std::array{WAVEJIT_FIELD(scale)}, in_part(head_fields, offsetof(S, head)),
+                                        in_part(mask_fields, offsetof(S, mask)));
 };
 
 template <>
 struct Kind<wavejit_cache_append_arguments> {
-  using A = wavejit_cache_append_arguments;
+  using S = wavejit_cache_append_arguments;
+  using Owner = CacheAppend;
   static constexpr const char* class_name = "CacheAppendCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"k", &A::k},
-      TensorField<A>{"v", &A::v},
-      TensorField<A>{"k_cache", &A::k_cache},
-      TensorField<A>{"v_cache", &A::v_cache},
-      TensorField<A>{"q", &A::q},
-      TensorField<A>{"q_out", &A::q_out},
-      TensorField<A>{"cos", &A::cos},
-      TensorField<A>{"sin", &A::sin},
-      TensorField<A>{"k_scale", &A::k_scale},
-      TensorField<A>{"v_scale", &A::v_scale},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"token_scales", &A::token_scales},     NumberField<A>{"slot_bytes", &A::slot_bytes},
-      NumberField<A>{"position_bytes", &A::position_bytes}, NumberField<A>{"rotary", &A::rotary},
-      NumberField<A>{"rotary_dim", &A::rotary_dim},         NumberField<A>{"rotary_base", &A::rotary_base},
-      NumberField<A>{"page_layout", &A::page_layout},       NumberField<A>{"flags", &A::flags},
-  };
-  static constexpr std::array addresses{AddressField<A>{"slots", &A::slots},
-                                        AddressField<A>{"positions", &A::positions}};
-  static constexpr auto launch = wavejit_cache_append;
-  static constexpr auto supported = wavejit_cache_append_supported;
-  static constexpr auto ready = wavejit_cache_append_ready;
-  static constexpr auto describe = wavejit_cache_append_describe;
+  static constexpr std::array tensors{WAVEJIT_FIELD(k),
+                                      WAVEJIT_FIELD(v),
+                                      WAVEJIT_FIELD(k_cache),
+                                      WAVEJIT_FIELD(v_cache),
+                                      WAVEJIT_FIELD(q),
+                                      WAVEJIT_FIELD(q_out),
+                                      WAVEJIT_FIELD(cos),
+                                      WAVEJIT_FIELD(sin),
+                                      WAVEJIT_NAMED("k_scale", scales.k_scale),
+                                      WAVEJIT_NAMED("v_scale", scales.v_scale)};
+  static constexpr std::array addresses{WAVEJIT_FIELD(slots), WAVEJIT_FIELD(positions)};
+  static constexpr auto others =
+      joined(std::array{WAVEJIT_FIELD(slot_bytes), WAVEJIT_FIELD(position_bytes), WAVEJIT_FIELD(rotary),
+                        WAVEJIT_FIELD(rotary_dim), WAVEJIT_FIELD(rotary_base), WAVEJIT_FIELD(page_layout)},
+             in_part(head_fields, offsetof(S, head)), in_part(scale_fields, offsetof(S, scales)));
 };
-
-// Where a field of a part of a merge stands.
-constexpr std::size_t field_of_part(std::size_t index, std::size_t field) {
-  return offsetof(wavejit_attention_merge_arguments, parts) + (index * sizeof(wavejit_attention_part)) + field;
-}
 
 template <>
 struct Kind<wavejit_attention_merge_arguments> {
-  using A = wavejit_attention_merge_arguments;
+  using S = wavejit_attention_merge_arguments;
+  using Owner = AttentionMerge;
   static constexpr const char* class_name = "AttentionMergeCall";
-  static constexpr std::array tensors{TensorField<A>{"o", &A::o}, TensorField<A>{"lse", &A::lse}};
-  static constexpr std::array numbers{NumberField<A>{"part_count", &A::part_count}, NumberField<A>{"flags", &A::flags}};
-  static constexpr std::array<AddressField<A>, 0> addresses{};
-  static constexpr std::size_t of_o = offsetof(wavejit_attention_part, o);
-  static constexpr std::size_t of_lse = offsetof(wavejit_attention_part, lse);
-  static constexpr std::array placed_tensors{
-      PlacedField{"parts[0].o", field_of_part(0, of_o)}, PlacedField{"parts[0].lse", field_of_part(0, of_lse)},
-      PlacedField{"parts[1].o", field_of_part(1, of_o)}, PlacedField{"parts[1].lse", field_of_part(1, of_lse)},
-      PlacedField{"parts[2].o", field_of_part(2, of_o)}, PlacedField{"parts[2].lse", field_of_part(2, of_lse)},
-      PlacedField{"parts[3].o", field_of_part(3, of_o)}, PlacedField{"parts[3].lse", field_of_part(3, of_lse)},
-      PlacedField{"parts[4].o", field_of_part(4, of_o)}, PlacedField{"parts[4].lse", field_of_part(4, of_lse)},
-      PlacedField{"parts[5].o", field_of_part(5, of_o)}, PlacedField{"parts[5].lse", field_of_part(5, of_lse)},
-      PlacedField{"parts[6].o", field_of_part(6, of_o)}, PlacedField{"parts[6].lse", field_of_part(6, of_lse)},
-      PlacedField{"parts[7].o", field_of_part(7, of_o)}, PlacedField{"parts[7].lse", field_of_part(7, of_lse)},
-  };
-  static_assert(placed_tensors.size() == std::size_t{2} * WAVEJIT_MAX_ATTENTION_PARTS);
-  // The numbers of a stack, which is the first tensor.
-  static constexpr std::array placed_numbers{
-      PlacedField{"parts[0].count", field_of_part(0, offsetof(wavejit_attention_part, count))},
-      PlacedField{"parts[0].o_stride", field_of_part(0, offsetof(wavejit_attention_part, o_stride))},
-      PlacedField{"parts[0].lse_stride", field_of_part(0, offsetof(wavejit_attention_part, lse_stride))},
-  };
-  static constexpr auto launch = wavejit_attention_merge;
-  static constexpr auto supported = wavejit_attention_merge_supported;
-  static constexpr auto ready = wavejit_attention_merge_ready;
-  static constexpr auto describe = wavejit_attention_merge_describe;
+  static constexpr std::array tensors{WAVEJIT_FIELD(o), WAVEJIT_FIELD(lse)};
+  static constexpr std::array<Field, 0> addresses{};
+  // The numbers are those of a stack, which is the first part.
+  static constexpr auto others = joined(
+      std::array{WAVEJIT_FIELD(parts[0].o),          WAVEJIT_FIELD(parts[0].lse),   WAVEJIT_FIELD(parts[1].o),
+                 WAVEJIT_FIELD(parts[1].lse),        WAVEJIT_FIELD(parts[2].o),     WAVEJIT_FIELD(parts[2].lse),
+                 WAVEJIT_FIELD(parts[3].o),          WAVEJIT_FIELD(parts[3].lse),   WAVEJIT_FIELD(parts[4].o),
+                 WAVEJIT_FIELD(parts[4].lse),        WAVEJIT_FIELD(parts[5].o),     WAVEJIT_FIELD(parts[5].lse),
+                 WAVEJIT_FIELD(parts[6].o),          WAVEJIT_FIELD(parts[6].lse),   WAVEJIT_FIELD(parts[7].o),
+                 WAVEJIT_FIELD(parts[7].lse),        WAVEJIT_FIELD(parts[0].count), WAVEJIT_FIELD(parts[0].o_stride),
+                 WAVEJIT_FIELD(parts[0].lse_stride), WAVEJIT_FIELD(part_count)},
+      in_part(head_fields, offsetof(S, head)));
+  static_assert(WAVEJIT_MAX_ATTENTION_PARTS == 8);
 };
 
 template <>
 struct Kind<wavejit_sparse_indexer_arguments> {
-  using A = wavejit_sparse_indexer_arguments;
+  using S = wavejit_sparse_indexer_arguments;
+  using Owner = SparseIndexer;
   static constexpr const char* class_name = "SparseIndexerCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"queries", &A::queries}, TensorField<A>{"keys", &A::keys},
-      TensorField<A>{"weights", &A::weights}, TensorField<A>{"key_scales", &A::key_scales},
-      TensorField<A>{"scores", &A::scores},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"indices_row_stride", &A::indices_row_stride},
-      NumberField<A>{"top_k", &A::top_k},
-      NumberField<A>{"mask", &A::mask},
-      NumberField<A>{"window_left", &A::window_left},
-      NumberField<A>{"window_right", &A::window_right},
-      NumberField<A>{"causal_prefix", &A::causal_prefix},
-      NumberField<A>{"flags", &A::flags},
-      NumberField<A>{"table_columns", &A::table_columns},
-      NumberField<A>{"table_row_stride", &A::table_row_stride},
-      NumberField<A>{"max_key_length", &A::max_key_length},
-      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
-  };
-  static constexpr std::array addresses{
-      AddressField<A>{"indices", &A::indices},         AddressField<A>{"values", &A::values},
-      AddressField<A>{"counts", &A::counts},           AddressField<A>{"key_lengths", &A::key_lengths},
-      AddressField<A>{"key_begins", &A::key_begins},   AddressField<A>{"key_ends", &A::key_ends},
-      AddressField<A>{"block_table", &A::block_table}, AddressField<A>{"table_starts", &A::table_starts},
-      AddressField<A>{"workspace", &A::workspace},
-  };
-  static constexpr auto launch = wavejit_sparse_indexer;
-  static constexpr auto supported = wavejit_sparse_indexer_supported;
-  static constexpr auto ready = wavejit_sparse_indexer_ready;
-  static constexpr auto describe = wavejit_sparse_indexer_describe;
-  static constexpr auto workspace = wavejit_sparse_indexer_workspace;
+  static constexpr std::array tensors{WAVEJIT_FIELD(queries), WAVEJIT_FIELD(keys), WAVEJIT_FIELD(weights),
+                                      WAVEJIT_FIELD(key_scales), WAVEJIT_FIELD(scores)};
+  static constexpr std::array addresses{WAVEJIT_FIELD(indices),
+                                        WAVEJIT_FIELD(values),
+                                        WAVEJIT_FIELD(counts),
+                                        WAVEJIT_FIELD(key_lengths),
+                                        WAVEJIT_FIELD(key_begins),
+                                        WAVEJIT_FIELD(key_ends),
+                                        WAVEJIT_NAMED("block_table", pages.block_table),
+                                        WAVEJIT_NAMED("table_starts", pages.table_starts),
+                                        WAVEJIT_NAMED("workspace", split.workspace)};
+  static constexpr auto others =
+      joined(std::array{WAVEJIT_FIELD(indices_row_stride), WAVEJIT_FIELD(top_k), WAVEJIT_FIELD(max_key_length)},
+             in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
+             in_part(page_fields, offsetof(S, pages)), in_part(split_fields, offsetof(S, split)));
 };
 
 template <>
 struct Kind<wavejit_attention_backward_arguments> {
-  using A = wavejit_attention_backward_arguments;
+  using S = wavejit_attention_backward_arguments;
+  using Owner = AttentionBackward;
   static constexpr const char* class_name = "AttentionBackwardCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},           TensorField<A>{"k", &A::k},         TensorField<A>{"v", &A::v},
-      TensorField<A>{"o", &A::o},           TensorField<A>{"d_o", &A::d_o},     TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"d_lse", &A::d_lse},   TensorField<A>{"dq", &A::dq},       TensorField<A>{"dk", &A::dk},
-      TensorField<A>{"dv", &A::dv},         TensorField<A>{"alibi", &A::alibi}, TensorField<A>{"sink", &A::sink},
-      TensorField<A>{"d_sink", &A::d_sink}, TensorField<A>{"delta", &A::delta}, TensorField<A>{"bias", &A::bias},
-      TensorField<A>{"d_bias", &A::d_bias},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"scale", &A::scale},
-      NumberField<A>{"mask", &A::mask},
-      NumberField<A>{"window_left", &A::window_left},
-      NumberField<A>{"window_right", &A::window_right},
-      NumberField<A>{"causal_prefix", &A::causal_prefix},
-      NumberField<A>{"sequences", &A::sequences},
-      NumberField<A>{"max_query_length", &A::max_query_length},
-      NumberField<A>{"max_key_length", &A::max_key_length},
-      NumberField<A>{"softcap", &A::softcap},
-      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
-      NumberField<A>{"flags", &A::flags},
-      NumberField<A>{"sums_before", &A::sums_before},
-      NumberField<A>{"sums_behind", &A::sums_behind},
-  };
+  static constexpr std::array tensors{WAVEJIT_FIELD(q),
+                                      WAVEJIT_FIELD(k),
+                                      WAVEJIT_FIELD(v),
+                                      WAVEJIT_FIELD(o),
+                                      WAVEJIT_FIELD(d_o),
+                                      WAVEJIT_FIELD(lse),
+                                      WAVEJIT_FIELD(d_lse),
+                                      WAVEJIT_FIELD(dq),
+                                      WAVEJIT_FIELD(dk),
+                                      WAVEJIT_FIELD(dv),
+                                      WAVEJIT_NAMED("alibi", modifiers.alibi),
+                                      WAVEJIT_NAMED("sink", modifiers.sink),
+                                      WAVEJIT_FIELD(d_sink),
+                                      WAVEJIT_FIELD(delta),
+                                      WAVEJIT_NAMED("bias", modifiers.bias),
+                                      WAVEJIT_FIELD(d_bias)};
   static constexpr std::array addresses{
-      AddressField<A>{"query_starts", &A::query_starts}, AddressField<A>{"key_starts", &A::key_starts},
-      AddressField<A>{"key_lengths", &A::key_lengths}, AddressField<A>{"workspace", &A::workspace}};
-  static constexpr auto launch = wavejit_attention_backward;
-  static constexpr auto supported = wavejit_attention_backward_supported;
-  static constexpr auto ready = wavejit_attention_backward_ready;
-  static constexpr auto describe = wavejit_attention_backward_describe;
-  static constexpr auto workspace = wavejit_attention_backward_workspace;
+      WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
+      WAVEJIT_NAMED("key_lengths", sequences.key_lengths), WAVEJIT_NAMED("workspace", split.workspace)};
+  static constexpr auto others = joined(
+      std::array{WAVEJIT_FIELD(sums_before), WAVEJIT_FIELD(sums_behind)}, in_part(head_fields, offsetof(S, head)),
+      in_part(mask_fields, offsetof(S, mask)), in_part(modifier_fields, offsetof(S, modifiers)),
+      in_part(sequence_fields, offsetof(S, sequences)), in_part(split_fields, offsetof(S, split)));
 };
 
 template <>
 struct Kind<wavejit_attention_latent_arguments> {
-  using A = wavejit_attention_latent_arguments;
+  using S = wavejit_attention_latent_arguments;
+  using Owner = AttentionLatent;
   static constexpr const char* class_name = "AttentionLatentCall";
-  static constexpr std::array tensors{
-      TensorField<A>{"q", &A::q},
-      TensorField<A>{"q_rope", &A::q_rope},
-      TensorField<A>{"k", &A::k},
-      TensorField<A>{"o", &A::o},
-      TensorField<A>{"k_rope", &A::k_rope},
-      TensorField<A>{"lse", &A::lse},
-      TensorField<A>{"sink", &A::sink},
-      TensorField<A>{"second_k", &A::second_k},
-      TensorField<A>{"k_scale", &A::k_scale},
-  };
-  static constexpr std::array numbers{
-      NumberField<A>{"scale", &A::scale},
-      NumberField<A>{"mask", &A::mask},
-      NumberField<A>{"causal_prefix", &A::causal_prefix},
-      NumberField<A>{"sequences", &A::sequences},
-      NumberField<A>{"max_query_length", &A::max_query_length},
-      NumberField<A>{"max_key_length", &A::max_key_length},
-      NumberField<A>{"softcap", &A::softcap},
-      NumberField<A>{"row_scales", &A::row_scales},
-      NumberField<A>{"splits", &A::splits},
-      NumberField<A>{"workspace_bytes", &A::workspace_bytes},
-      NumberField<A>{"flags", &A::flags},
-      NumberField<A>{"table_columns", &A::table_columns},
-      NumberField<A>{"table_row_stride", &A::table_row_stride},
-      NumberField<A>{"max_total_keys", &A::max_total_keys},
-      NumberField<A>{"top_k", &A::top_k},
-      NumberField<A>{"key_indices_row_stride", &A::key_indices_row_stride},
-      NumberField<A>{"key_slots", &A::key_slots},
-      NumberField<A>{"second_top_k", &A::second_top_k},
-      NumberField<A>{"second_indices_row_stride", &A::second_indices_row_stride},
-  };
-  static constexpr std::array addresses{
-      AddressField<A>{"query_starts", &A::query_starts},     AddressField<A>{"key_starts", &A::key_starts},
-      AddressField<A>{"key_lengths", &A::key_lengths},       AddressField<A>{"block_table", &A::block_table},
-      AddressField<A>{"table_starts", &A::table_starts},     AddressField<A>{"workspace", &A::workspace},
-      AddressField<A>{"key_indices", &A::key_indices},       AddressField<A>{"key_counts", &A::key_counts},
-      AddressField<A>{"second_indices", &A::second_indices}, AddressField<A>{"second_counts", &A::second_counts}};
-  static constexpr auto launch = wavejit_attention_latent;
-  static constexpr auto supported = wavejit_attention_latent_supported;
-  static constexpr auto ready = wavejit_attention_latent_ready;
-  static constexpr auto describe = wavejit_attention_latent_describe;
-  static constexpr auto workspace = wavejit_attention_latent_workspace;
+  static constexpr std::array tensors{WAVEJIT_FIELD(q),
+                                      WAVEJIT_FIELD(q_rope),
+                                      WAVEJIT_FIELD(k),
+                                      WAVEJIT_FIELD(o),
+                                      WAVEJIT_FIELD(k_rope),
+                                      WAVEJIT_FIELD(lse),
+                                      WAVEJIT_NAMED("sink", modifiers.sink),
+                                      WAVEJIT_FIELD(second_k),
+                                      WAVEJIT_NAMED("k_scale", scales.k_scale)};
+  static constexpr auto addresses = joined(
+      std::array{WAVEJIT_NAMED("query_starts", sequences.query_starts),
+                 WAVEJIT_NAMED("key_starts", sequences.key_starts), WAVEJIT_NAMED("key_lengths", sequences.key_lengths),
+                 WAVEJIT_NAMED("block_table", pages.block_table), WAVEJIT_NAMED("table_starts", pages.table_starts),
+                 WAVEJIT_NAMED("workspace", split.workspace)},
+      in_part(key_list_addresses, offsetof(S, key_list)), in_part(second_list_addresses, offsetof(S, second_list)));
+  static constexpr auto others =
+      joined(in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
+             in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
+             in_part(page_fields, offsetof(S, pages)), in_part(key_list_fields, offsetof(S, key_list)),
+             in_part(second_list_fields, offsetof(S, second_list)), in_part(scale_fields, offsetof(S, scales)),
+             in_part(split_fields, offsetof(S, split)));
 };
 
-template <typename Fields>
-const auto& field_named(const Fields& fields, const std::string& name) {
-  for (const auto& field : fields)
-    if (name == field.name) return field;
-  throw nb::type_error(("'" + name + "' is no field of this call").c_str());
-}
+#undef WAVEJIT_FIELD
+#undef WAVEJIT_NAMED
 
 }  // namespace wavejit::python

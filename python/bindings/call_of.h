@@ -4,13 +4,15 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "address.h"
 #include "call_kinds.h"
@@ -50,14 +52,25 @@ inline nb::dict told(const wavejit_call_report& report) {
   return result;
 }
 
+// A field of a call's arguments, which has this type.
+template <typename Member>
+Member* place(void* arguments, const Field& field) {
+  return reinterpret_cast<Member*>(static_cast<char*>(arguments) + field.at);
+}
+// An address, or the data of a tensor.
+inline void put_address(void* arguments, const Field& field, std::uintptr_t address) {
+  if (field.type == FieldType::tensor)
+    place<wavejit_tensor>(arguments, field)->data = pointer_at<void*>(address);
+  else
+    *place<void*>(arguments, field) = pointer_at<void*>(address);
+}
+
 template <typename Arguments>
 class Call {
  public:
   using Of = Kind<Arguments>;
 
-  explicit Call(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {
-    arguments_.size = sizeof arguments_;
-  }
+  explicit Call(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {}
 
   void set_tensor(const std::string& name, std::uintptr_t address, std::int32_t dtype,
                   const std::array<std::int64_t, 4>& sizes, const std::array<std::int64_t, 4>& strides) {
@@ -70,54 +83,27 @@ class Call {
     }
   }
   wavejit_tensor& tensor_named(const std::string& name) {
-    if constexpr (requires { Of::kept_tensors; })
-      for (const auto& field : Of::kept_tensors)
-        if (name == field.name) return arguments_.*field.member;
-    if constexpr (requires { Of::placed_tensors; })
-      for (const auto& field : Of::placed_tensors)
-        if (name == field.name) return *placed<wavejit_tensor>(field);
-    return arguments_.*field_named(Of::tensors, name).member;
+    return *place<wavejit_tensor>(&arguments_, field_named(name, {FieldType::tensor}));
   }
   void set_number(const std::string& name, const nb::object& value) {
-    if constexpr (requires { Of::placed_numbers; }) {
-      for (const auto& field : Of::placed_numbers) {
-        if (name != field.name) continue;
-        *placed<std::int64_t>(field) = number_from<std::int64_t>(name, value);
-        return;
-      }
-    }
-    std::visit(
-        [&](auto member) {
-          auto& field = arguments_.*member;
-          field = number_from<std::remove_reference_t<decltype(field)>>(name, value);
-        },
-        field_named(Of::numbers, name).member);
+    const Field& field =
+        field_named(name, {FieldType::fp32, FieldType::i32, FieldType::u32, FieldType::i64, FieldType::u64});
+    const auto set = [&]<typename Number>(Number* number) { *number = number_from<Number>(name, value); };
+    if (field.type == FieldType::fp32) set(place<float>(&arguments_, field));
+    if (field.type == FieldType::i32) set(place<std::int32_t>(&arguments_, field));
+    if (field.type == FieldType::u32) set(place<std::uint32_t>(&arguments_, field));
+    if (field.type == FieldType::i64) set(place<std::int64_t>(&arguments_, field));
+    if (field.type == FieldType::u64) set(place<std::size_t>(&arguments_, field));
   }
   void set_address(const std::string& name, std::uintptr_t address) {
-    if constexpr (requires { Of::kept_addresses; }) {
-      for (const auto& field : Of::kept_addresses) {
-        if (name != field.name) continue;
-        set_pointer(field.member, address);
-        return;
-      }
-    }
-    set_pointer(field_named(Of::addresses, name).member, address);
-  }
-  template <typename Member>
-  void set_pointer(const Member& field_of, std::uintptr_t address) {
-    std::visit(
-        [&](auto member) {
-          auto& field = arguments_.*member;
-          field = pointer_at<std::remove_reference_t<decltype(field)>>(address);
-        },
-        field_of);
+    put_address(&arguments_, field_named(name, {FieldType::address}), address);
   }
 
   const Arguments& arguments() const { return arguments_; }
 
   void launch(std::uintptr_t stream) const {
     const Released released;
-    check(Of::launch(engine_->get(), &arguments_, pointer_at<ihipStream_t*>(stream)));
+    check(wavejit::launch(engine_->get(), arguments_, pointer_at<ihipStream_t*>(stream)));
   }
   // The same call over other memory, in the order of the tables above, and with so much of a workspace; for callers
   // that keep one call for each shape. The call itself stays as it is, so that threads may share it.
@@ -126,52 +112,53 @@ class Call {
   void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers,
                    std::size_t workspace_bytes) const {
     Arguments arguments = arguments_;
-    if constexpr (requires { arguments.workspace_bytes; }) arguments.workspace_bytes = workspace_bytes;
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      (arguments.*(Of::tensors[i].member)).data = pointer_at<void*>(tensors[i]);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      std::visit(
-          [&](auto member) {
-            auto& field = arguments.*member;
-            field = pointer_at<std::remove_reference_t<decltype(field)>>(numbers[i]);
-          },
-          Of::addresses[i].member);
+    if constexpr (requires { arguments.split; }) arguments.split.workspace_bytes = workspace_bytes;
+    for (std::size_t i = 0; i < tensors.size(); ++i) put_address(&arguments, Of::tensors[i], tensors[i]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) put_address(&arguments, Of::addresses[i], numbers[i]);
     const Released released;
-    check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
+    check(wavejit::launch(engine_->get(), arguments, pointer_at<ihipStream_t*>(stream)));
   }
   nb::dict launch_with_report(std::uintptr_t stream) const {
     wavejit_call_report report = make_report();
     Arguments arguments = arguments_;
-    arguments.report = &report;
+    arguments.head.report = &report;
     {
       const Released released;
-      check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
+      check(wavejit::launch(engine_->get(), arguments, pointer_at<ihipStream_t*>(stream)));
     }
     return told(report);
   }
   // What the call would answer: a status and its detail.
-  nb::tuple supported() const { return answer(Of::supported); }
-  nb::tuple ready() const { return answer(Of::ready); }
+  nb::tuple supported() const { return answer(wavejit_call_supported); }
+  nb::tuple ready() const { return answer(wavejit_call_ready); }
+  void prepare() const {
+    const Released released;
+    check(wavejit_call_prepare(engine_->get(), &arguments_.head));
+  }
   std::string describe() const {
     std::string text;
     const auto keep = [](void* context, const char* line) { *static_cast<std::string*>(context) = line; };
     const Released released;
-    check(Of::describe(engine_->get(), &arguments_, keep, &text));
+    check(wavejit_call_describe(engine_->get(), &arguments_.head, keep, &text));
     return text;
   }
-  std::size_t workspace_bytes() const
-    requires requires { Of::workspace; }
-  {
+  std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
     const Released released;
-    check(Of::workspace(engine_->get(), &arguments_, &bytes));
+    check(wavejit_call_workspace(engine_->get(), &arguments_.head, &bytes));
     return bytes;
   }
 
  private:
-  template <typename Field>
-  Field* placed(const PlacedField& field) {
-    return reinterpret_cast<Field*>(reinterpret_cast<char*>(&arguments_) + field.at);
+  static const Field& field_named(const std::string& name, std::initializer_list<FieldType> types) {
+    const auto is_it = [&](const Field& field) {
+      return name == field.name && std::ranges::find(types, field.type) != types.end();
+    };
+    for (const std::span<const Field> table :
+         {std::span<const Field>(Of::tensors), std::span<const Field>(Of::addresses),
+          std::span<const Field>(Of::others)})
+      if (const auto found = std::ranges::find_if(table, is_it); found != table.end()) return *found;
+    throw nb::type_error(("'" + name + "' is no field of this call").c_str());
   }
 
   template <typename Question>
@@ -180,14 +167,14 @@ class Call {
     std::string detail;
     {
       const Released released;
-      status = question(engine_->get(), &arguments_);
+      status = question(engine_->get(), &arguments_.head);
       if (status != WAVEJIT_OK) detail = wavejit_last_detail();
     }
     return nb::make_tuple(static_cast<int>(status), nb::str(detail.c_str()));
   }
 
   std::shared_ptr<EngineHandle> engine_;
-  Arguments arguments_{};
+  Of::Owner arguments_;
 };
 
 }  // namespace wavejit::python

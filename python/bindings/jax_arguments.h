@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "wavejit/wavejit.hpp"
 #include "xla_ffi.h"
@@ -147,17 +148,21 @@ template <typename Arguments>
 std::uint64_t read_attributes(const xla::Frame& frame, Arguments& call) {
   AttributeReader attributes(frame.attributes);
   std::uint64_t given = 0;
-  attributes.read("causal_prefix", call.causal_prefix);
-  attributes.read("flags", call.flags);
+  attributes.read("causal_prefix", call.mask.causal_prefix);
+  attributes.read("flags", call.head.flags);
   attributes.read("given", given);
-  attributes.read("mask", call.mask);
-  attributes.read("max_key_length", call.max_key_length);
-  attributes.read("max_query_length", call.max_query_length);
-  attributes.read("scale", call.scale);
-  attributes.read("softcap", call.softcap);
-  if constexpr (requires { call.splits; }) attributes.read("splits", call.splits);
-  attributes.read("window_left", call.window_left);
-  attributes.read("window_right", call.window_right);
+  attributes.read("mask", call.mask.bits);
+  attributes.read("max_key_length", call.sequences.max_key_length);
+  attributes.read("max_query_length", call.sequences.max_query_length);
+  attributes.read("scale", call.modifiers.scale);
+  attributes.read("softcap", call.modifiers.softcap);
+  if constexpr (std::is_base_of_v<wavejit_attention_forward_arguments, Arguments>) {
+    std::int32_t splits = 0;
+    attributes.read("splits", splits);
+    call.split.splits = splits;
+  }
+  attributes.read("window_left", call.mask.window_left);
+  attributes.read("window_right", call.mask.window_right);
   return given;
 }
 
@@ -166,17 +171,17 @@ template <typename Dispatch, typename Arguments>
 void read_others(Dispatch& dispatch, BufferReader& operands, std::uint64_t given, Arguments& call) {
   if ((given & given_bias) != 0) {
     const xla::Buffer& bias = operands.next(tensor_rank);
-    call.bias = whole(bias, dispatch.input(bias));
+    call.modifiers.bias = whole(bias, dispatch.input(bias));
     // Rows are as long as multiples of 8 keys are; what stands behind the last key is padding.
-    call.bias.sizes[3] = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
+    call.modifiers.bias.sizes[3] = call.sequences.max_key_length != 0 ? call.sequences.max_key_length : call.k.sizes[1];
   }
   if ((given & given_sinks) != 0) {
     const xla::Buffer& sinks = operands.next(1);
-    call.sink = tensor_of(sinks, dispatch.input(sinks), {1, sinks.dims[0], 1, 1});
+    call.modifiers.sink = tensor_of(sinks, dispatch.input(sinks), {1, sinks.dims[0], 1, 1});
   }
   if ((given & given_alibi) != 0) {
     const xla::Buffer& alibi = operands.next(2);
-    call.alibi = of_heads(alibi, dispatch.input(alibi));
+    call.modifiers.alibi = of_heads(alibi, dispatch.input(alibi));
   }
   const auto numbers = [&](Given which, const std::int32_t*& place) {
     if ((given & which) == 0) return std::int64_t{0};
@@ -184,10 +189,10 @@ void read_others(Dispatch& dispatch, BufferReader& operands, std::uint64_t given
     place = static_cast<const std::int32_t*>(dispatch.input(buffer));
     return buffer.dims[0];
   };
-  const std::int64_t query_starts = numbers(given_query_starts, call.query_starts);
-  const std::int64_t key_starts = numbers(given_key_starts, call.key_starts);
-  (void)numbers(given_key_lengths, call.key_lengths);
-  if (query_starts != 0 || key_starts != 0) call.sequences = (query_starts != 0 ? query_starts : key_starts) - 1;
+  const std::int64_t query_starts = numbers(given_query_starts, call.sequences.query_starts);
+  const std::int64_t key_starts = numbers(given_key_starts, call.sequences.key_starts);
+  (void)numbers(given_key_lengths, call.sequences.key_lengths);
+  if (query_starts != 0 || key_starts != 0) call.sequences.count = (query_starts != 0 ? query_starts : key_starts) - 1;
 }
 
 }  // namespace wavejit::python

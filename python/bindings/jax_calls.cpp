@@ -79,8 +79,7 @@ template <typename Dispatch>
 struct Forward {
   static void call(const xla::Frame& frame, EngineHandle& engine) {
     Dispatch dispatch(frame, engine);
-    wavejit_attention_forward_arguments call{};
-    call.size = sizeof call;
+    AttentionForward call;
     const std::uint64_t given = read_attributes(frame, call);
     BufferReader operands(frame.operands);
     BufferReader results(frame.results);
@@ -91,20 +90,21 @@ struct Forward {
     read_others(dispatch, operands, given, call);
     if ((given & given_block_table) != 0) {
       const xla::Buffer& pages = operands.next(2);
-      call.block_table = static_cast<const std::int32_t*>(dispatch.input(pages));
-      call.table_columns = pages.dims[1];
-      if (call.query_starts == nullptr) call.sequences = 0;
+      call.pages.block_table = static_cast<const std::int32_t*>(dispatch.input(pages));
+      call.pages.table_columns = pages.dims[1];
+      if (call.sequences.query_starts == nullptr) call.sequences.count = 0;
     }
-    for (const auto& [bit, tensor] : {std::pair{given_k_scale, &call.k_scale}, {given_v_scale, &call.v_scale}}) {
+    for (const auto& [bit, tensor] :
+         {std::pair{given_k_scale, &call.scales.k_scale}, {given_v_scale, &call.scales.v_scale}}) {
       if ((given & bit) == 0) continue;
       const std::int64_t rank = operands.peek().rank;
       const xla::Buffer& scales = operands.next(rank);
       *tensor = of_scales(scales, dispatch.input(scales));
-      if (rank == 3) call.token_scales = 1;
+      if (rank == 3) call.scales.token_scales = 1;
     }
     if ((given & given_mask) != 0) {
       const xla::Buffer& mask = operands.next(tensor_rank);
-      call.bool_mask = whole(mask, dispatch.input(mask));
+      call.modifiers.bool_mask = whole(mask, dispatch.input(mask));
     }
     const xla::Buffer& out = results.next(tensor_rank);
     call.o = whole(out, dispatch.output(out));
@@ -112,14 +112,14 @@ struct Forward {
       const xla::Buffer& lse = results.next(tensor_rank - 1);
       call.lse = of_rows(lse, dispatch.output(lse));
     }
-    if (Dispatch::checks_lengths) call.flags |= WAVEJIT_CHECK_LENGTHS;
-    const std::int64_t longest = call.max_key_length != 0 ? call.max_key_length : call.k.sizes[1];
-    if (longest > chunk_keys || (given & given_mask) != 0 || (call.flags & WAVEJIT_BIAS_BY_TILE) != 0) {
+    if (Dispatch::checks_lengths) call.head.flags |= WAVEJIT_CHECK_LENGTHS;
+    const std::int64_t longest = call.sequences.max_key_length != 0 ? call.sequences.max_key_length : call.k.sizes[1];
+    if (longest > chunk_keys || (given & given_mask) != 0 || (call.head.flags & WAVEJIT_BIAS_BY_TILE) != 0) {
       std::size_t bytes = 0;
-      check(wavejit_attention_forward_workspace(engine.get(), &call, &bytes));
+      check(wavejit_call_workspace(engine.get(), &call.head, &bytes));
       if (bytes != 0) {
-        call.workspace = dispatch.workspace(bytes);
-        call.workspace_bytes = call.workspace == nullptr ? 0 : bytes;
+        call.split.workspace = dispatch.workspace(bytes);
+        call.split.workspace_bytes = call.split.workspace == nullptr ? 0 : bytes;
       }
     }
     check(wavejit_attention_forward(engine.get(), &call, dispatch.stream()));
@@ -131,8 +131,7 @@ template <typename Dispatch>
 struct Backward {
   static void call(const xla::Frame& frame, EngineHandle& engine) {
     Dispatch dispatch(frame, engine);
-    wavejit_attention_backward_arguments call{};
-    call.size = sizeof call;
+    AttentionBackward call;
     const std::uint64_t given = read_attributes(frame, call);
     BufferReader operands(frame.operands);
     BufferReader results(frame.results);
@@ -158,12 +157,12 @@ struct Backward {
     if ((given & wanted_d_bias) != 0) {
       const xla::Buffer& d_bias = results.next(tensor_rank);
       call.d_bias = whole(d_bias, dispatch.output(d_bias));
-      call.d_bias.sizes[3] = call.bias.sizes[3];
+      call.d_bias.sizes[3] = call.modifiers.bias.sizes[3];
     }
     std::size_t bytes = 0;
-    check(wavejit_attention_backward_workspace(engine.get(), &call, &bytes));
-    call.workspace = dispatch.workspace(bytes);
-    call.workspace_bytes = call.workspace == nullptr ? 0 : bytes;
+    check(wavejit_call_workspace(engine.get(), &call.head, &bytes));
+    call.split.workspace = dispatch.workspace(bytes);
+    call.split.workspace_bytes = call.split.workspace == nullptr ? 0 : bytes;
     check(wavejit_attention_backward(engine.get(), &call, dispatch.stream()));
     dispatch.finish();
   }

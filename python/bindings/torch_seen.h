@@ -11,10 +11,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "call_of.h"
@@ -106,16 +104,8 @@ struct Place {
     throw nb::type_error(("'" + name + "' is no field of this call").c_str());
   }
   void put(Arguments& arguments, std::uintptr_t address) const {
-    if (row < Of::tensors.size()) {
-      (arguments.*(Of::tensors[row].member)).data = pointer_at<void*>(address);
-      return;
-    }
-    std::visit(
-        [&](auto member) {
-          auto& field = arguments.*member;
-          field = pointer_at<std::remove_reference_t<decltype(field)>>(address);
-        },
-        Of::addresses[row - Of::tensors.size()].member);
+    put_address(&arguments, row < Of::tensors.size() ? Of::tensors[row] : Of::addresses[row - Of::tensors.size()],
+                address);
   }
 };
 
@@ -183,10 +173,10 @@ class TorchCalls {
     }
     const TorchMemory workspace = seen.workspace.front().make(functions);
     if (!workspace) return {};
-    if constexpr (requires { arguments.workspace; }) {
+    if constexpr (requires { arguments.split; }) {
       const std::uintptr_t end = workspace.address() + workspace_alignment - 1;
-      arguments.workspace = pointer_at<void*>(end - end % workspace_alignment);
-      arguments.workspace_bytes = seen.workspace_bytes;
+      arguments.split.workspace = pointer_at<void*>(end - end % workspace_alignment);
+      arguments.split.workspace_bytes = seen.workspace_bytes;
     }
     launch(arguments, stream);
     return results;
@@ -244,7 +234,7 @@ class TorchCalls {
   }
   void launch(const Arguments& arguments, std::uintptr_t stream) const {
     const Released released;
-    check(Of::launch(engine_->get(), &arguments, pointer_at<ihipStream_t*>(stream)));
+    check(wavejit::launch(engine_->get(), arguments, pointer_at<ihipStream_t*>(stream)));
   }
 
   std::shared_ptr<EngineHandle> engine_;

@@ -134,6 +134,10 @@ class Call:
         """Whether its kernel is loaded, so that launching it neither reads the disk nor compiles."""
         return self._answer(self._call.ready(), NOT_READY)
 
+    def prepare(self) -> None:
+        """Loads its kernels without launching them: from disk, or compiled. `Engine.prepare` does so for many lines at once."""
+        self._call.prepare()
+
     def describe(self) -> str:
         """The call as a problem descriptor: a line for `Engine.prepare` and `wavejit.prebuild`."""
         return self._call.describe()

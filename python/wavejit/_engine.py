@@ -242,7 +242,7 @@ class Engine:
     # ---- calls
 
     def call(self, family: str, *given: Any, **words: Any) -> Call:
-        """A call of any family, not launched: to ask about it (`supported`, `is_ready`, `describe`), and to launch it often at
+        """A call of any family, not launched: to ask about it (`supported`, `is_ready`, `describe`), to `prepare` its kernels, and to launch it often at
         the cost of the C call (`launch`, `run`).
 
         >>> import wavejit

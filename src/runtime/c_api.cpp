@@ -122,18 +122,10 @@ wavejit_status wavejit_engine_trim(wavejit_engine* engine) {
   });
 }
 
-wavejit_status wavejit_engine_seal(wavejit_engine* engine) {
+wavejit_status wavejit_engine_seal(wavejit_engine* engine, int32_t sealed) {
   return guarded([&]() -> Result<void> {
     if (auto given = require_engine(engine); !given) return given;
-    engine->engine->seal(true);
-    return {};
-  });
-}
-
-wavejit_status wavejit_engine_unseal(wavejit_engine* engine) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    engine->engine->seal(false);
+    engine->engine->seal(sealed != 0);
     return {};
   });
 }

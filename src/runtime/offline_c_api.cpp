@@ -132,15 +132,13 @@ wavejit_status wavejit_kernel_texts(const wavejit_engine_options* options,
   });
 }
 
-wavejit_status wavejit_problem_parse(const char* descriptor, wavejit_problem_callback problem, void* context) {
+wavejit_status wavejit_describe(const char* descriptor, wavejit_line_callback line, void* context) {
   return guarded([&]() -> Result<void> {
     if (auto given = require(descriptor, "descriptor", "a problem descriptor"); !given) return given;
-    if (auto given = require(problem, "problem", "a function that takes the problem"); !given) return given;
+    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
     auto parsed = wavejit::families::parse_problem(descriptor);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
-    const std::string text = (*parsed)->text();
-    const wavejit_problem told = (*parsed)->told(text);
-    problem(context, &told);
+    line(context, (*parsed)->text().c_str());
     return {};
   });
 }

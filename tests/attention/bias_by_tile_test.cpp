@@ -212,8 +212,8 @@ TEST(BiasByTileRefusals, NameTheField) {
   expect(engine, "flags = WAVEJIT_BIAS_BY_TILE without a bias; accepted: it beside a bias", {});
   add_bias(which, 1, 1, 1.0, 796);
   expect(engine, "flags = WAVEJIT_BIAS_BY_TILE = beside local_chunk", [](Call& call) {
-    call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
-    call.local_chunk = 7;
+    call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
+    call.mask.local_chunk = 7;
   });
   Engine other("gfx1201");
   expect(other, "flags = WAVEJIT_BIAS_BY_TILE: ", {});

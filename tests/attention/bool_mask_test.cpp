@@ -126,13 +126,14 @@ TEST(BoolMaskRefusals, NameTheField) {
     EXPECT_THAT(output.detail, HasSubstr(detail));
   };
   using Call = wavejit_attention_forward_arguments;
-  expect("bool_mask.dtype = 1 (fp16); accepted: 8 (int8)", [](Call& call) { call.bool_mask.dtype = WAVEJIT_FP16; });
-  expect("bool_mask.sizes[3] = 69; accepted: 70", [](Call& call) { call.bool_mask.sizes[3] = 69; });
-  expect("bool_mask.strides[3] = 2; accepted: 1", [](Call& call) { call.bool_mask.strides[3] = 2; });
-  expect("bool_mask.strides[2] = -71", [](Call& call) { call.bool_mask.strides[2] = -71; });
+  expect("bool_mask.dtype = 1 (fp16); accepted: 8 (int8)",
+         [](Call& call) { call.modifiers.bool_mask.dtype = WAVEJIT_FP16; });
+  expect("bool_mask.sizes[3] = 69; accepted: 70", [](Call& call) { call.modifiers.bool_mask.sizes[3] = 69; });
+  expect("bool_mask.strides[3] = 2; accepted: 1", [](Call& call) { call.modifiers.bool_mask.strides[3] = 2; });
+  expect("bool_mask.strides[2] = -71", [](Call& call) { call.modifiers.bool_mask.strides[2] = -71; });
   expect("bool_mask = beside local_chunk", [](Call& call) {
-    call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
-    call.local_chunk = 7;
+    call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
+    call.mask.local_chunk = 7;
   });
   add_bias(which, 1, 1, 1.0, 461);
   expect("bool_mask = beside bias; accepted: a bias alone, whose −inf hides", {});

@@ -150,10 +150,11 @@ TEST(ByteQueryCalls, OthersAreRefusedByName) {
   add_alibi(other, 1);
   EXPECT_NE(refusal(engine, other).find("alibi"), std::string::npos);
   AttentionCase wide = make_case(Storage::bf16, 1, 8, 16, 2, 1, 128, false, 42, 1.0, 0);
-  EXPECT_NE(refusal(engine, wide,
-                    [](Call& call) { call.q_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); })
-                .find("q_scale.data"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(engine, wide,
+              [](Call& call) { call.scales.q_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); })
+          .find("q_scale.data"),
+      std::string::npos);
   Engine older("gfx942");
   EXPECT_NE(refusal(older, which).find("has no kernel on gfx942"), std::string::npos);
 }

@@ -63,7 +63,7 @@ TEST_P(CacheTypes, SplitKeysInRounds) {
   which.inputs.key_lengths = {2200, 0, 1025, 700, 2100};
   which.own_workspace = true;
   add_sink(which, 1.0);
-  which = stored_in_bytes(which, bytes_of(which.inputs, formats_.front(), WAVEJIT_EXTENT_BATCH_AND_HEAD));
+  which = stored_in_bytes(which, bytes_of(which.inputs, formats_.front(), attention::Extent::batch_and_head));
   const AttentionOutput wide = in_wide_types(which);
   const AttentionOutput at_once = run_checked(which);
   EXPECT_TRUE(at_once.kernel_spec.contains(" split=1024")) << at_once.kernel_spec;
@@ -77,10 +77,10 @@ TEST_P(CacheTypes, ListsOfKeyBlocks) {
   AttentionCase which = make_case(Storage::bf16, 2, 150, 700, 4, 2, 128, true, 61);
   which.list_form.noise = true;
   which.inputs.lists = random_lists(64, 64, 2, 4, 150, 700, 0.3, 0.4, 62);
-  check(stored_in_bytes(which, bytes_of(which.inputs, formats_.front(), WAVEJIT_EXTENT_HEAD)));
+  check(stored_in_bytes(which, bytes_of(which.inputs, formats_.front(), attention::Extent::head)));
   which = make_case(Storage::bf16, 1, 150, 700, 4, 2, 64, true, 65);
   which.inputs.lists = random_lists(64, 64, 1, 4, 150, 700, 0.3, 0.4, 62);
-  check(stored_in_bytes(which, bytes_of(which.inputs, WAVEJIT_INT8, WAVEJIT_EXTENT_HEAD)));
+  check(stored_in_bytes(which, bytes_of(which.inputs, WAVEJIT_INT8, attention::Extent::head)));
 }
 
 // The caller names formats, and no two go together, nor one of the other target.

@@ -100,20 +100,21 @@ TEST_P(Integers, WhatCannotBeIsRefusedByName) {
   const auto has = [](const std::string& text) { return ::testing::HasSubstr(text); };
   EXPECT_THAT(refused([](auto& call) { call.v.dtype = WAVEJIT_INT8; }), has("v.dtype = 8 (int8); accepted: 1 (fp16)"));
   EXPECT_THAT(refused([](auto& call) { call.k.dtype = WAVEJIT_BF16; }), has("k.dtype = 2 (bf16); accepted: 8 (int8)"));
-  EXPECT_THAT(refused([](auto& call) { call.q_scale.sizes[1] = 4; }), has("q_scale.sizes[1] = 4; accepted: 1 or 5"));
-  EXPECT_THAT(refused([](auto& call) { call.k_scale.strides[1] = -1; }), has("k_scale.strides[1]"));
-  EXPECT_THAT(refused([](auto& call) { call.token_scales = 2; }), has("token_scales = 2; accepted: 0, 1"));
-  EXPECT_THAT(refused([](auto& call) { call.token_scales = 0; }),
+  EXPECT_THAT(refused([](auto& call) { call.scales.q_scale.sizes[1] = 4; }),
+              has("q_scale.sizes[1] = 4; accepted: 1 or 5"));
+  EXPECT_THAT(refused([](auto& call) { call.scales.k_scale.strides[1] = -1; }), has("k_scale.strides[1]"));
+  EXPECT_THAT(refused([](auto& call) { call.scales.token_scales = 2; }), has("token_scales = 2; accepted: 0, 1"));
+  EXPECT_THAT(refused([](auto& call) { call.scales.token_scales = 0; }),
               has("k_scale.sizes[1] (length) = 70; accepted: 1, or k.sizes[1] beside token_scales = 1"));
-  EXPECT_THAT(refused([](auto& call) { call.k_scale.sizes[1] = 1; }),
+  EXPECT_THAT(refused([](auto& call) { call.scales.k_scale.sizes[1] = 1; }),
               has("k_scale.sizes[1] (length) = 1; accepted: k.sizes[1] = 70 (token_scales = 1)"));
-  EXPECT_THAT(refused([](auto& call) { call.k_scale = {}; }), has("k_scale.data = null"));
-  EXPECT_THAT(refused([](auto& call) { call.v_scale = call.k_scale; }), has("v_scale.data"));
+  EXPECT_THAT(refused([](auto& call) { call.scales.k_scale = {}; }), has("k_scale.data = null"));
+  EXPECT_THAT(refused([](auto& call) { call.scales.v_scale = call.scales.k_scale; }), has("v_scale.data"));
   EXPECT_THAT(refused([](auto& call) { call.score_rounding = 2; }), has("score_rounding = 2"));
   EXPECT_THAT(
       refused([](auto& call) {
         call.score_rounding = 1;
-        call.softcap = 3;
+        call.modifiers.softcap = 3;
       }),
       has("score_rounding = 1: qk=i8 with scores=fp16 and softcap has no kernel on " + std::string(GetParam())));
   which.integers.reset();

@@ -122,7 +122,8 @@ TEST_P(AttentionInvariance, TensorsLargerThanFourGigabytes) {
   void* memory[4] = {};
   const std::vector<float>* values[3] = {&one.inputs.q, &one.inputs.k, &one.inputs.v};
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   wavejit_tensor* tensors[4] = {&call.q, &call.k, &call.v, &call.o};
   for (int i = 0; i < 4; ++i) {
     ASSERT_EQ(wavejit_device_allocate(engine.get(), bytes, &memory[i]), WAVEJIT_OK) << wavejit_last_detail();
@@ -137,7 +138,7 @@ TEST_P(AttentionInvariance, TensorsLargerThanFourGigabytes) {
       ASSERT_EQ(wavejit_device_copy_in(engine.get(), to, bits.data(), bits.size() * 2), WAVEJIT_OK);
     }
   }
-  call.scale = static_cast<float>(one.inputs.scale);
+  call.modifiers.scale = static_cast<float>(one.inputs.scale);
   ASSERT_EQ(wavejit_attention_forward(engine.get(), &call, nullptr), WAVEJIT_OK) << wavejit_last_detail();
   ASSERT_EQ(wavejit_device_synchronize(engine.get()), WAVEJIT_OK) << wavejit_last_detail();
   for (int batch = 0; batch < 2; ++batch) {

@@ -277,7 +277,7 @@ TEST_F(KeyListRefusals, OfLinesNameTheWord) {
                                       {"top_k=5:slots causal", "top_k with :slots"},
                                       {"top_k=5 window=3,0", "top_k beside window"}}) {
     const std::string line = std::string("attention_forward bf16 b1 q1 k70 h4/2 d64 ") + words;
-    EXPECT_NE(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << line;
+    EXPECT_NE(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;
     EXPECT_THAT(wavejit_last_detail(), HasSubstr(detail));
   }
 }

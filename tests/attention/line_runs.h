@@ -12,6 +12,7 @@
 
 #include "support/attention_run.h"
 #include "templates/attention_forward/program/attention_case.h"
+#include "templates/attention_forward/program/described_experiment.h"
 
 namespace wavejit::tests {
 
@@ -35,7 +36,7 @@ class LineRuns : public ::testing::TestWithParam<const char*> {
   RanLine run(const std::string& words) {
     SCOPED_TRACE(words);
     RanLine ran;
-    auto problem = attention::program::parse_experiment("attention_forward " + words);
+    auto problem = attention_forward::program::parse_experiment("attention_forward " + words);
     EXPECT_TRUE(problem) << problem.error().what;
     ran.problem = std::make_unique<attention_forward::program::ParsedProblem>(*std::move(problem));
     ran.one = ran.problem->make_case();

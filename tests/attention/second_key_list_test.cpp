@@ -171,8 +171,8 @@ TEST_P(SecondKeyListCalls, BeginAChunk) {
                             over_first(call);
                             call.second_k = second_k.tensor();
                             call.second_v = second_v.tensor();
-                            call.second_indices = static_cast<const std::int32_t*>(indices.data());
-                            call.second_top_k = second;
+                            call.second_list.indices = static_cast<const std::int32_t*>(indices.data());
+                            call.second_list.top_k = second;
                           }),
                       together);
         }
@@ -206,9 +206,9 @@ TEST_P(SecondKeyListCalls, HaveCountsOfTheirOwn) {
       if (second.empty()) return;
       call.second_k = k.tensor();
       call.second_v = v.tensor();
-      call.second_indices = static_cast<const std::int32_t*>(indices.data());
-      call.second_counts = static_cast<const std::int32_t*>(counts.data());
-      call.second_top_k = top_k;
+      call.second_list.indices = static_cast<const std::int32_t*>(indices.data());
+      call.second_list.counts = static_cast<const std::int32_t*>(counts.data());
+      call.second_list.top_k = top_k;
     });
   };
   const AttentionOutput both = with_counts({0, 30, 0, 70}, {0, 0, 30, 5});
@@ -236,8 +236,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, SecondKeyListCalls, ::testing::Values("gfx942"
 void give_second(wavejit_attention_forward_arguments& call) {
   call.second_k = call.k;
   call.second_v = call.v;
-  call.second_indices = call.key_indices;
-  call.second_top_k = 40;
+  call.second_list.indices = call.key_list.indices;
+  call.second_list.top_k = 40;
 }
 
 struct Refused {
@@ -274,20 +274,20 @@ const Refused refusals[] = {
     {true,
      [](auto& call) {
        give_second(call);
-       call.second_top_k = 0;
+       call.second_list.top_k = 0;
      },
      "second_top_k = 0; accepted: the entries of a list, 1 to 1048576"},
     {true,
      [](auto& call) {
        give_second(call);
-       call.second_top_k = 1 << 20;
+       call.second_list.top_k = 1 << 20;
      },
      "second_top_k = 1048576; accepted: entries of which, with those of the first list, kernels can merge the parts: "
      "up to 2048 chunks of 256 in all"},
     {true,
      [](auto& call) {
        give_second(call);
-       call.second_indices_row_stride = 39;
+       call.second_list.row_stride = 39;
      },
      "second_indices_row_stride = 39"},
     {true,
@@ -297,8 +297,8 @@ const Refused refusals[] = {
      },
      "o.data"},
     {true, [](auto& call) { call.second_k = call.k; }, "second_k.data = "},
-    {true, [](auto& call) { call.second_counts = call.key_indices; }, "second_counts = "},
-    {true, [](auto& call) { call.second_top_k = 4; }, "second_top_k = 4; accepted: 0 without second_indices"},
+    {true, [](auto& call) { call.second_list.counts = call.key_list.indices; }, "second_counts = "},
+    {true, [](auto& call) { call.second_list.top_k = 4; }, "second_top_k = 4; accepted: 0 without second_indices"},
 };
 
 TEST(SecondKeyListRefusals, NameTheField) {
@@ -327,7 +327,7 @@ TEST(SecondKeyListRefusals, OfTheDeviceWhereTheFlagAsks) {
   const DeviceValues counts(engine.get(), std::vector<std::int32_t>{40, 41, -1});
   const auto change = [&](wavejit_attention_forward_arguments& call) {
     give_second(call);
-    call.second_counts = static_cast<const std::int32_t*>(counts.data());
+    call.second_list.counts = static_cast<const std::int32_t*>(counts.data());
   };
   EXPECT_EQ(run_attention(engine.get(), which, change).status, WAVEJIT_OK);
   which.flags = WAVEJIT_CHECK_LENGTHS;
@@ -349,22 +349,21 @@ TEST(SecondKeyListRefusals, AndWhatALineSays) {
   run_attention(engine.get(), which, [&](wavejit_attention_forward_arguments& call) {
     give_second(call);
     const auto keep = [](void* context, const char* text) { *static_cast<std::string*>(context) = text; };
-    EXPECT_EQ(wavejit_attention_forward_describe(engine.get(), &call, keep, &line), WAVEJIT_OK)
-        << wavejit_last_detail();
-    EXPECT_EQ(wavejit_attention_forward_supported(engine.get(), &call), WAVEJIT_OK) << wavejit_last_detail();
+    EXPECT_EQ(wavejit_call_describe(engine.get(), &call.head, keep, &line), WAVEJIT_OK) << wavejit_last_detail();
+    EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_OK) << wavejit_last_detail();
     std::size_t bytes = 0;
-    EXPECT_EQ(wavejit_attention_forward_workspace(engine.get(), &call, &bytes), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_workspace(engine.get(), &call.head, &bytes), WAVEJIT_OK);
     EXPECT_EQ(bytes, std::size_t{3 * 4 * 2} * (64 + 4) * 4);
-    call.workspace_bytes = bytes;  // without a workspace: not launched
+    call.split.workspace_bytes = bytes;  // without a workspace: not launched
   });
   EXPECT_THAT(line, HasSubstr(" top_k=40:slots second_top_k=40"));
-  EXPECT_EQ(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << line;
+  EXPECT_EQ(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;
   for (const auto& [words, detail] : {std::pair{"top_k=5:slots second_top_k=0", "is no length of lists"},
                                       {"top_k=5 second_top_k=5", "second_top_k=5; accepted: top_k=<n>:slots beside it"},
                                       {"second_top_k=5", "second_top_k=5; accepted: top_k=<n>:slots beside it"},
                                       {"top_k=1048576:slots second_top_k=5", "up to 2048 chunks of 256 entries"}}) {
     const std::string wrong = std::string("attention_forward bf16 b1 q1 k70 h4/2 d64 ") + words;
-    EXPECT_NE(wavejit_problem_parse(wrong.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << wrong;
+    EXPECT_NE(wavejit_describe(wrong.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << wrong;
     EXPECT_THAT(wavejit_last_detail(), HasSubstr(detail));
   }
 }

@@ -15,7 +15,7 @@ class TokenScales : public ::testing::TestWithParam<std::string> {
  protected:
   static AttentionCase stored(const AttentionCase& which) {
     const wavejit_dtype type = GetParam() == "gfx942" ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
-    return stored_in_bytes(which, bytes_of(which.inputs, type, WAVEJIT_EXTENT_TOKEN_AND_HEAD, "any"));
+    return stored_in_bytes(which, bytes_of(which.inputs, type, attention::Extent::token_and_head, "any"));
   }
   AttentionOutput run(const AttentionCase& which) {
     set_schedule(WAVEJIT_SIMGPU_REVERSE, 3);
@@ -55,15 +55,15 @@ TEST_P(TokenScales, RefusedByName) {
     EXPECT_EQ(output.status, WAVEJIT_INVALID_ARGUMENT) << expected;
     EXPECT_TRUE(output.detail.starts_with(expected)) << output.detail;
   };
-  refused("k_scale.data = null", [](auto& call) { call.k_scale.data = nullptr; });
-  refused("v_scale.data = null", [](auto& call) { call.v_scale.data = nullptr; });
-  refused("k_scale.sizes[1]", [](auto& call) { call.k_scale.sizes[1] = 1; });
-  refused("v_scale.sizes[2]", [](auto& call) { call.v_scale.sizes[2] = 4; });
-  refused("k_scale.sizes[0]", [](auto& call) { call.k_scale.sizes[0] = 3; });
-  refused("v_scale.strides[1]", [](auto& call) { call.v_scale.strides[1] = std::int64_t{1} << 31; });
-  refused("k_scale.dtype", [](auto& call) { call.k_scale.dtype = WAVEJIT_FP16; });
-  refused("token_scales = 2", [](auto& call) { call.token_scales = 2; });
-  refused("k_scale.sizes[1]", [](auto& call) { call.token_scales = 0; });
+  refused("k_scale.data = null", [](auto& call) { call.scales.k_scale.data = nullptr; });
+  refused("v_scale.data = null", [](auto& call) { call.scales.v_scale.data = nullptr; });
+  refused("k_scale.sizes[1]", [](auto& call) { call.scales.k_scale.sizes[1] = 1; });
+  refused("v_scale.sizes[2]", [](auto& call) { call.scales.v_scale.sizes[2] = 4; });
+  refused("k_scale.sizes[0]", [](auto& call) { call.scales.k_scale.sizes[0] = 3; });
+  refused("v_scale.strides[1]", [](auto& call) { call.scales.v_scale.strides[1] = std::int64_t{1} << 31; });
+  refused("k_scale.dtype", [](auto& call) { call.scales.k_scale.dtype = WAVEJIT_FP16; });
+  refused("token_scales = 2", [](auto& call) { call.scales.token_scales = 2; });
+  refused("k_scale.sizes[1]", [](auto& call) { call.scales.token_scales = 0; });
   refused("token_scales = 1; accepted: 0 beside", [](auto& call) { call.k.dtype = call.v.dtype = WAVEJIT_BF16; });
 }
 

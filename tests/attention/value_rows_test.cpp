@@ -118,14 +118,14 @@ TEST(ValueRowsCheck, FindsACallThatIsAnother) {
       {"bf16 b1 q3 k100 h2/1 d64 lse cache=e4m3 : on=gfx950", [](AttentionCase&) {},
        [](auto& call) { call.k.dtype = call.v.dtype = WAVEJIT_E5M2; }},
       {"bf16 b1 q3 k100 h4/2 d64 lse cache=i8 cache_scales=h : on=gfx950", [](AttentionCase&) {},
-       [](auto& call) { call.v_scale = call.k_scale; }},
+       [](auto& call) { call.scales.v_scale = call.scales.k_scale; }},
       {"bf16 b1 q3 k100 h4/2 d64 lse cache=e4m3 cache_scales=token : numbers=any on=gfx950", [](AttentionCase&) {},
-       [](auto& call) { call.k_scale = call.v_scale; }},
+       [](auto& call) { call.scales.k_scale = call.scales.v_scale; }},
       {"fp16 b1 q33 k100 h2/1 d64 lse trans_v : odd=k",
        [](AttentionCase& which) { which.scattered.k = Scattered::rows_inside; },
        [](auto& call) { ++call.v.strides[3]; }},
       {"bf16 b1 q33 k100 h4/2 d64 lse qk=i8 : q_scales=tokens k_scales=heads", [](AttentionCase&) {},
-       [](auto& call) { call.q_scale.sizes[1] = 1; }},
+       [](auto& call) { call.scales.q_scale.sizes[1] = 1; }},
   };
   const Engine engine("gfx950");
   for (const Fault& fault : faults) {

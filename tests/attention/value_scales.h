@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/attention_run.h"
+#include "templates/attention/kernel/modifiers.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::tests {
@@ -58,13 +59,13 @@ class ScaleNumbers {
   float step_;
 };
 
-// `extent`: which dimensions the scales have of their own (enum wavejit_extent).
-inline StoredBytes bytes_of(const AttentionInputs& in, wavejit_dtype type, std::int32_t extent,
+// `extent`: which dimensions the scales have of their own.
+inline StoredBytes bytes_of(const AttentionInputs& in, wavejit_dtype type, attention::Extent extent,
                             const std::string& numbers = "") {
   StoredBytes bytes{.type = type};
   const ScaleNumbers made(numbers, type == WAVEJIT_INT8);
-  if (extent == WAVEJIT_EXTENT_NONE) return bytes;
-  if (extent == WAVEJIT_EXTENT_TOKEN_AND_HEAD) {
+  if (extent == attention::Extent::none) return bytes;
+  if (extent == attention::Extent::token_and_head) {
     bytes.tokens = true;
     // Rows of padding have none: NaN.
     const std::size_t rows = std::size_t(in.key_batches()) * in.key_rows();
@@ -80,9 +81,9 @@ inline StoredBytes bytes_of(const AttentionInputs& in, wavejit_dtype type, std::
         }
     return bytes;
   }
-  const bool all = extent == WAVEJIT_EXTENT_BATCH_AND_HEAD;
-  bytes.batches = all || extent == WAVEJIT_EXTENT_BATCH ? in.batch : 1;
-  bytes.heads = all || extent == WAVEJIT_EXTENT_HEAD ? in.kv_heads : 1;
+  const bool all = extent == attention::Extent::batch_and_head;
+  bytes.batches = all || extent == attention::Extent::batch ? in.batch : 1;
+  bytes.heads = all || extent == attention::Extent::head ? in.kv_heads : 1;
   for (int place = 0; place < bytes.batches * bytes.heads; ++place) {
     bytes.k_scale.push_back(made.of_k(place));
     bytes.v_scale.push_back(made.of_v(place));

@@ -85,14 +85,14 @@ BackwardOutput run_backward(wavejit_engine* engine, const Arrays& arrays, const 
                                    .d_bias = arrays.with_d_bias ? d_bias.data() : nullptr};
   wavejit_attention_backward_arguments call = attention_backward::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
-  wavejit_attention_backward_workspace(engine, &call, &workspace_bytes);  // 0 where no kernel does the call
+  wavejit_call_workspace(engine, &call.head, &workspace_bytes);  // 0 where no kernel does the call
   NoiseMemory workspace(engine, workspace_bytes);
   for (NoiseMemory* memory : {&dq, &dk, &dv, &d_sink, &d_bias, &workspace}) memory->in();
-  call.workspace = workspace_bytes == 0 ? nullptr : workspace.data();
-  call.workspace_bytes = workspace_bytes;
+  call.split.workspace = workspace_bytes == 0 ? nullptr : workspace.data();
+  call.split.workspace_bytes = workspace_bytes;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   if (change) change(call);
 
   BackwardOutput output;

@@ -44,47 +44,52 @@ TEST_F(BackwardInterface, NamesTheFieldThatIsWrong) {
   refused([](auto& call) { call.dq.data = call.q.data; }, "dq.data");
   refused([](auto& call) { call.dv.data = call.dk.data; }, "dk.data");
   refused([](auto& call) { call.dq.strides[1] = 0; }, "dq.strides[1]");
-  refused([](auto& call) { call.workspace_bytes -= 4; }, "workspace_bytes");
-  refused([](auto& call) { call.workspace = static_cast<char*>(call.workspace) + 4; }, "workspace");
-  refused([](auto& call) { call.mask = 16; }, "mask = 16");
-  refused([](auto& call) { call.mask = WAVEJIT_MASK_CHUNKED; }, "mask = 8", WAVEJIT_UNSUPPORTED);
-  refused([](auto& call) { call.softcap = -1; }, "softcap");
+  refused([](auto& call) { call.split.workspace_bytes -= 4; }, "workspace_bytes");
+  refused([](auto& call) { call.split.workspace = static_cast<char*>(call.split.workspace) + 4; }, "workspace");
+  refused([](auto& call) { call.mask.bits = 16; }, "mask = 16");
+  refused([](auto& call) { call.mask.bits = WAVEJIT_MASK_CHUNKED; }, "mask = 8", WAVEJIT_UNSUPPORTED);
+  refused([](auto& call) { call.modifiers.softcap = -1; }, "softcap");
   refused([](auto& call) { call.k.sizes[2] = 3; }, "k.sizes[2]");
-  refused([](auto& call) { call.size -= 8; }, "arguments.size");
-  refused([](auto& call) { call.flags = 2; }, "flags");
+  refused([](auto& call) { call.head.size -= 8; }, "head.size");
+  refused([](auto& call) { call.head.flags = 2; }, "flags");
   refused([](auto& call) { call.delta = call.lse; }, "o.data");
-  refused([](auto& call) { call.d_sink = call.lse, call.d_sink.data = call.workspace; }, "sink.data");
+  refused([](auto& call) { call.d_sink = call.lse, call.d_sink.data = call.split.workspace; }, "sink.data");
   const auto sinks = [](auto& call) {
-    call.sink = call.d_sink = {
-        .data = call.workspace, .dtype = WAVEJIT_FP32, .reserved = 0, .sizes = {1, 2, 1, 1}, .strides = {2, 1, 1, 1}};
+    call.modifiers.sink = call.d_sink = {.data = call.split.workspace,
+                                         .dtype = WAVEJIT_FP32,
+                                         .reserved = 0,
+                                         .sizes = {1, 2, 1, 1},
+                                         .strides = {2, 1, 1, 1}};
   };
   refused([&](auto& call) { sinks(call); }, "d_sink.data");  // in the memory of the sinks
   refused([&](auto& call) { sinks(call), call.d_sink.sizes[1] = 1; }, "d_sink.sizes[1]");
   const auto wrong_sinks = [&](auto& call) {
     sinks(call);
-    call.d_sink.data = static_cast<char*>(call.workspace) + 64;
-    call.sink.dtype = WAVEJIT_BF16;
+    call.d_sink.data = static_cast<char*>(call.split.workspace) + 64;
+    call.modifiers.sink.dtype = WAVEJIT_BF16;
   };
   refused(wrong_sinks, "sink.dtype");
   const auto bias = [](auto& call) {
-    call.bias = {.data = call.workspace,
-                 .dtype = WAVEJIT_BF16,
-                 .reserved = 0,
-                 .sizes = {1, 1, 40, 40},
-                 .strides = {1600, 1600, 40, 1}};
-    call.d_bias = call.bias;
-    call.d_bias.data = static_cast<char*>(call.workspace) + (std::ptrdiff_t{1} << 30);  // nobody's: nothing is launched
+    call.modifiers.bias = {.data = call.split.workspace,
+                           .dtype = WAVEJIT_BF16,
+                           .reserved = 0,
+                           .sizes = {1, 1, 40, 40},
+                           .strides = {1600, 1600, 40, 1}};
+    call.d_bias = call.modifiers.bias;
+    call.d_bias.data =
+        static_cast<char*>(call.split.workspace) + (std::ptrdiff_t{1} << 30);  // nobody's: nothing is launched
   };
-  refused([&](auto& call) { bias(call), call.d_bias.data = call.bias.data; }, "d_bias.data");
-  refused([&](auto& call) { bias(call), call.bias.data = nullptr; }, "bias.data");
+  refused([&](auto& call) { bias(call), call.d_bias.data = call.modifiers.bias.data; }, "d_bias.data");
+  refused([&](auto& call) { bias(call), call.modifiers.bias.data = nullptr; }, "bias.data");
   refused([&](auto& call) { bias(call), call.d_bias.sizes[1] = 2; }, "d_bias.sizes[1]");
   refused([&](auto& call) { bias(call), call.d_bias.dtype = WAVEJIT_FP16; }, "d_bias.dtype");
   refused([&](auto& call) { bias(call), call.d_bias.strides[2] = 0; }, "d_bias.strides");
-  refused([&](auto& call) { bias(call), call.bias.sizes[3] = 39; }, "bias.sizes[3]");
+  refused([&](auto& call) { bias(call), call.modifiers.bias.sizes[3] = 39; }, "bias.sizes[3]");
   refused([](auto& call) { call.lse.dtype = WAVEJIT_BF16; }, "lse.dtype");
   refused([](auto& call) { call.d_o.dtype = WAVEJIT_FP16; }, "d_o.dtype");
   refused([](auto& call) { call.d_lse = call.lse, call.d_lse.sizes[2] = 39; }, "d_lse.sizes[2]");
-  refused([](auto& call) { call.query_starts = static_cast<const std::int32_t*>(call.workspace); }, "sequences");
+  refused([](auto& call) { call.sequences.query_starts = static_cast<const std::int32_t*>(call.split.workspace); },
+          "sequences");
 }
 
 // What says that nothing was launched counts what is.
@@ -146,9 +151,9 @@ TEST_F(BackwardInterface, RefusesOtherShapes) {
 }
 
 TEST_F(BackwardInterface, RefusesAWorkspaceThatIsTooSmall) {
-  refused([](auto& call) { call.workspace_bytes -= 1; }, "workspace_bytes = 319; accepted: 320 and more");
-  refused([](auto& call) { call.workspace_bytes = 0; }, "workspace_bytes");
-  refused([](auto& call) { call.workspace = nullptr; }, "workspace_bytes");
+  refused([](auto& call) { call.split.workspace_bytes -= 1; }, "workspace_bytes = 319; accepted: 320 and more");
+  refused([](auto& call) { call.split.workspace_bytes = 0; }, "workspace_bytes");
+  refused([](auto& call) { call.split.workspace = nullptr; }, "workspace_bytes");
 }
 
 TEST_F(BackwardInterface, RefusesWhatHasNoKernel) {
@@ -163,8 +168,8 @@ TEST_F(BackwardInterface, RefusesWhatHasNoKernel) {
 TEST_F(BackwardInterface, TakesMemoryOfTheEngineWithoutAWorkspace) {
   const BackwardOutput own = run_backward(engine_.get(), arrays_);
   const BackwardOutput other = run_backward(engine_.get(), arrays_, [](auto& call) {
-    call.workspace = nullptr;
-    call.workspace_bytes = 0;
+    call.split.workspace = nullptr;
+    call.split.workspace_bytes = 0;
   });
   EXPECT_EQ(other.status, WAVEJIT_OK) << other.detail;
   EXPECT_TRUE(own == other);
@@ -174,25 +179,25 @@ TEST_F(BackwardInterface, TakesMemoryOfTheEngineWithoutAWorkspace) {
 TEST_F(BackwardInterface, OfCpp) {
   AttentionBackward call;
   call.dv.sizes[3] = 64;
-  call.alibi.sizes[1] = 2;
+  call.modifiers.alibi.sizes[1] = 2;
   call.d_lse.sizes[2] = 7;
-  call.softcap = 3;
-  call.scale = 0.5F;
-  call.window_right = 9;
-  call.max_key_length = 11;
-  call.workspace_bytes = 12;
+  call.modifiers.softcap = 3;
+  call.modifiers.scale = 0.5F;
+  call.mask.window_right = 9;
+  call.sequences.max_key_length = 11;
+  call.split.workspace_bytes = 12;
   call.d_sink.sizes[1] = 13;
   call.sums_behind = 2;
   const wavejit_attention_backward_arguments c = call.to_c();
-  EXPECT_EQ(c.size, sizeof c);
+  EXPECT_EQ(c.head.size, sizeof c);
   EXPECT_EQ(c.dv.sizes[3], 64);
-  EXPECT_EQ(c.alibi.sizes[1], 2);
+  EXPECT_EQ(c.modifiers.alibi.sizes[1], 2);
   EXPECT_EQ(c.d_lse.sizes[2], 7);
-  EXPECT_EQ(c.softcap, 3);
-  EXPECT_EQ(c.scale, 0.5F);
-  EXPECT_EQ(c.window_right, 9);
-  EXPECT_EQ(c.max_key_length, 11);
-  EXPECT_EQ(c.workspace_bytes, 12U);
+  EXPECT_EQ(c.modifiers.softcap, 3);
+  EXPECT_EQ(c.modifiers.scale, 0.5F);
+  EXPECT_EQ(c.mask.window_right, 9);
+  EXPECT_EQ(c.sequences.max_key_length, 11);
+  EXPECT_EQ(c.split.workspace_bytes, 12U);
   EXPECT_EQ(c.d_sink.sizes[1], 13);
   EXPECT_EQ(c.sums_behind, 2U);
 }
@@ -201,18 +206,18 @@ TEST_F(BackwardInterface, DescribesTheCall) {
   std::string line;
   (void)run_backward(engine_.get(), arrays_, [&](auto& call) {
     const auto keep = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
-    EXPECT_EQ(wavejit_attention_backward_describe(engine_.get(), &call, keep, &line), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_describe(engine_.get(), &call.head, keep, &line), WAVEJIT_OK);
     std::size_t bytes = 0;
-    EXPECT_EQ(wavejit_attention_backward_workspace(engine_.get(), &call, &bytes), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_workspace(engine_.get(), &call.head, &bytes), WAVEJIT_OK);
     EXPECT_EQ(bytes, 40U * 2 * 4);
-    EXPECT_EQ(wavejit_attention_backward_supported(engine_.get(), &call), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_supported(engine_.get(), &call.head), WAVEJIT_OK);
   });
   EXPECT_EQ(line, "attention_backward bf16 b1 q40 k40 h2/1 d64 causal scale=0.125");
   (void)run_backward(engine_.get(), backward_arrays("bf16 b1 q40 k40 h2/1 d64 gradients=fp32"), [&](auto& call) {
     const auto keep = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
     call.sums_before = WAVEJIT_SUMS_OF_DK_DV;
     call.sums_behind = WAVEJIT_SUMS_OF_DQ | WAVEJIT_SUMS_OF_DK_DV;
-    EXPECT_EQ(wavejit_attention_backward_describe(engine_.get(), &call, keep, &line), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_describe(engine_.get(), &call.head, keep, &line), WAVEJIT_OK);
   });
   EXPECT_EQ(
       line,

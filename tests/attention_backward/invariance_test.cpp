@@ -42,7 +42,7 @@ Arrays alone(const Arrays& all, std::int64_t batch) {
 // The same sequences, one behind the other.
 Arrays packed(const Arrays& dense) {
   Arrays all = dense;
-  all.experiment.layout = WAVEJIT_LAYOUT_PACKED;
+  all.experiment.layout = attention::program::ArrayLayout::packed;
   all.query_starts = all.key_starts = {0};
   for (std::int64_t b = 0; b < dense.experiment.batch; ++b) {
     all.query_starts.push_back(all.query_starts.back() + static_cast<std::int32_t>(dense.experiment.query_length));

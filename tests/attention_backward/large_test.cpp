@@ -193,7 +193,7 @@ TEST_P(LargeGradients, Of16384RowsOfGroupedHeadsByChosenWorkgroups) {
     // [head][row of all]
     for (std::size_t i = 0; i < group.size(); ++i)
       require(wavejit_device_copy_in(
-          engine_.get(), static_cast<float*>(call.workspace) + (group[i] * of.query_length) + first_key,
+          engine_.get(), static_cast<float*>(call.split.workspace) + (group[i] * of.query_length) + first_key,
           delta.data() + (static_cast<std::int64_t>(i) * tile), static_cast<std::size_t>(tile) * sizeof(float)));
   });
   ASSERT_EQ(output.status, WAVEJIT_OK) << output.detail;

@@ -43,7 +43,8 @@ wavejit_attention_backward_arguments call_of(const Training& of, std::int64_t ba
   const std::int64_t query_heads = of.query_heads / share;
   const std::int64_t kv_heads = of.kv_heads / share;
   wavejit_attention_backward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_BACKWARD;
   int number = 0;
   const auto tensor = [&](std::int64_t heads, std::int64_t dims) {
     return wavejit_dense_tensor(fake_address(static_cast<std::uint64_t>(++number) * 16), WAVEJIT_BF16, batch, length,
@@ -58,9 +59,9 @@ wavejit_attention_backward_arguments call_of(const Training& of, std::int64_t ba
               .reserved = 0,
               .sizes = {batch, query_heads, length, 1},
               .strides = {query_heads * length, length, 1, 1}};
-  call.mask = WAVEJIT_MASK_CAUSAL | (of.window < 0 ? 0 : WAVEJIT_MASK_WINDOW);
-  if (of.window >= 0) call.window_left = of.window;
-  call.softcap = of.softcap;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL | (of.window < 0 ? 0 : WAVEJIT_MASK_WINDOW);
+  if (of.window >= 0) call.mask.window_left = of.window;
+  call.modifiers.softcap = of.softcap;
   return call;
 }
 
@@ -165,16 +166,16 @@ TEST_F(BackwardLife, ACapturedCallBringsItsWorkspace) {
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().detail, HasSubstr("workspace = null while the stream is being captured"));
   EXPECT_EQ(fake_hip().launches, 0U);
-  call.workspace = fake_address(900);
-  call.workspace_bytes = std::size_t{512} * 32 * 4;
+  call.split.workspace = fake_address(900);
+  call.split.workspace_bytes = std::size_t{512} * 32 * 4;
   ASSERT_TRUE(run(*engine, call, stream));
   EXPECT_EQ(fake_hip().launches, 2U);
   const auto cold = run(
       *engine,
       [&] {
         auto other = call_of(models[3], 1, 512);
-        other.workspace = call.workspace;
-        other.workspace_bytes = std::size_t{512} * 64 * 4;
+        other.split.workspace = call.split.workspace;
+        other.split.workspace_bytes = std::size_t{512} * 64 * 4;
         return other;
       }(),
       stream);

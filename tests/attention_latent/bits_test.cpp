@@ -38,7 +38,7 @@ TEST_P(LatentBits, ShowNoRounds) {
   const std::string words = "bf16 b3 q1 k1500 h8 d576/512 lse k_lengths=1500,40,1025";
   const LatentOutput all = run(words + " splits=1");
   const LatentOutput rounds = run(latent_arrays(words), [](wavejit_attention_latent_arguments& call) {
-    if (call.workspace_bytes != 0) call.workspace_bytes = call.workspace_bytes / 3;
+    if (call.split.workspace_bytes != 0) call.split.workspace_bytes = call.split.workspace_bytes / 3;
   });
   EXPECT_EQ(rounds, all);
 }
@@ -92,7 +92,7 @@ TEST_P(LatentBits, ShowNoOtherHeadsAndNoOtherSequences) {
       tensor->data = static_cast<std::uint16_t*>(tensor->data) + tensor->strides[0];
     call.lse.data = static_cast<float*>(call.lse.data) + call.lse.strides[0];
     call.q.sizes[0] = call.k.sizes[0] = call.o.sizes[0] = call.lse.sizes[0] = 1;
-    ++call.key_lengths;
+    ++call.sequences.key_lengths;
   });
   for (std::int64_t head = 0; head < 48; ++head)
     ASSERT_EQ(row_of(batch, alone, 1, 0, head), row_of(batch, all, 1, 0, head)) << head;

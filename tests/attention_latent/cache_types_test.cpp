@@ -157,12 +157,12 @@ TEST(LatentCacheFormats, AndScalesAreRefusedByField) {
   };
   refused(bytes, "k_rope.dtype", [](auto& call) { call.k_rope.dtype = WAVEJIT_BF16; });
   refused(bytes, "q.dtype", [](auto& call) { call.q.dtype = WAVEJIT_E4M3; });
-  refused(bytes, "k_scale.sizes[0]", [](auto& call) { call.k_scale.sizes[0] = 3; });
-  refused(bytes, "k_scale.sizes[2]", [](auto& call) { call.k_scale.sizes[2] = 16; });
-  refused(bytes, "k_scale.dtype", [](auto& call) { call.k_scale.dtype = WAVEJIT_FP16; });
+  refused(bytes, "k_scale.sizes[0]", [](auto& call) { call.scales.k_scale.sizes[0] = 3; });
+  refused(bytes, "k_scale.sizes[2]", [](auto& call) { call.scales.k_scale.sizes[2] = 16; });
+  refused(bytes, "k_scale.dtype", [](auto& call) { call.scales.k_scale.dtype = WAVEJIT_FP16; });
   refused(bytes, "k.strides[1]", [](auto& call) { call.k.strides[1] = 520; });
   refused(latent_arrays("bf16 b2 q1 k70 h16 d576/512"), "k_scale.data",
-          [](auto& call) { call.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
+          [](auto& call) { call.scales.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
 }
 
 }  // namespace

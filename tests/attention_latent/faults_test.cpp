@@ -93,7 +93,7 @@ TEST_P(LatentFaults, LengthsMayChangeBetweenLaunches) {
     const LatentArrays fewer = latent_arrays(words + " k_lengths=1028,3");
     const LatentOutput all = run(most);
     const LatentOutput cut = run(most, [&](wavejit_attention_latent_arguments& call) {
-      auto* lengths = const_cast<std::int32_t*>(call.key_lengths);  // the test's own memory
+      auto* lengths = const_cast<std::int32_t*>(call.sequences.key_lengths);  // the test's own memory
       require(wavejit_device_copy_in(engine_.get(), lengths, fewer.key_lengths.data(), 2 * sizeof(std::int32_t)));
     });
     EXPECT_EQ(cut, run(fewer)) << words;

@@ -24,7 +24,7 @@ constexpr const char* plain = "bf16 b1 q1 k70 h16 d576/512 lse";
 constexpr const char* paged = "bf16 b1 q1 k70 h16 d576/512 layout=paged:16 apart";
 
 const Refused refusals[] = {
-    {plain, [](auto& call) { call.scale = 0; }, WAVEJIT_INVALID_ARGUMENT, "scale = 0; accepted: the model's"},
+    {plain, [](auto& call) { call.modifiers.scale = 0; }, WAVEJIT_INVALID_ARGUMENT, "scale = 0; accepted: the model's"},
     {plain, [](auto& call) { call.q.sizes[3] = call.q.strides[2] = 584; }, WAVEJIT_UNSUPPORTED,
      "q.sizes[3] (with q_rope.sizes[3]) = 584 with o.sizes[3] = 512; accepted: 576 with o.sizes[3] = 512"},
     {plain, [](auto& call) { call.q.data = nullptr; }, WAVEJIT_INVALID_ARGUMENT, "q.data"},
@@ -38,9 +38,9 @@ const Refused refusals[] = {
     {plain, [](auto& call) { call.q.sizes[2] = call.o.sizes[2] = call.lse.sizes[1] = 129; }, WAVEJIT_UNSUPPORTED,
      "q.sizes[2] (heads) = 129; accepted: 1 to 128"},
     {plain, [](auto& call) { call.k.dtype = WAVEJIT_FP16; }, WAVEJIT_INVALID_ARGUMENT, "k.dtype"},
-    {plain, [](auto& call) { call.mask = WAVEJIT_MASK_WINDOW; }, WAVEJIT_UNSUPPORTED, "mask = 2"},
-    {plain, [](auto& call) { call.splits = -1; }, WAVEJIT_INVALID_ARGUMENT, "splits = -1"},
-    {plain, [](auto& call) { call.softcap = -1; }, WAVEJIT_INVALID_ARGUMENT, "softcap"},
+    {plain, [](auto& call) { call.mask.bits = WAVEJIT_MASK_WINDOW; }, WAVEJIT_UNSUPPORTED, "mask = 2"},
+    {plain, [](auto& call) { call.split.splits = -1; }, WAVEJIT_INVALID_ARGUMENT, "splits = -1"},
+    {plain, [](auto& call) { call.modifiers.softcap = -1; }, WAVEJIT_INVALID_ARGUMENT, "softcap"},
     {plain, [](auto& call) { call.o.data = call.k.data; }, WAVEJIT_INVALID_ARGUMENT, "o.data"},
     {paged,
      [](auto& call) {
@@ -50,7 +50,7 @@ const Refused refusals[] = {
      WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size) = 20"},
     {paged, [](auto& call) { call.k_rope.sizes[1] = 64; }, WAVEJIT_INVALID_ARGUMENT,
      "k_rope.sizes[1] = 64; accepted: 16 (k.sizes[1])"},
-    {paged, [](auto& call) { call.key_lengths = nullptr; }, WAVEJIT_INVALID_ARGUMENT, "key_lengths = null"},
+    {paged, [](auto& call) { call.sequences.key_lengths = nullptr; }, WAVEJIT_INVALID_ARGUMENT, "key_lengths = null"},
     {paged,
      [](auto& call) {
        call.q.sizes[3] = 448;
@@ -77,20 +77,19 @@ TEST(LatentInterface, DescribesACall) {
     std::string line;
     run_latent(engine.get(), arrays, [&](wavejit_attention_latent_arguments& call) {
       const auto keep = [](void* context, const char* text) { *static_cast<std::string*>(context) = text; };
-      EXPECT_EQ(wavejit_attention_latent_describe(engine.get(), &call, keep, &line), WAVEJIT_OK);
-      EXPECT_EQ(wavejit_attention_latent_supported(engine.get(), &call), WAVEJIT_OK);
-      call.splits = -1;  // not launched
+      EXPECT_EQ(wavejit_call_describe(engine.get(), &call.head, keep, &line), WAVEJIT_OK);
+      EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_OK);
+      call.split.splits = -1;  // not launched
     });
     EXPECT_THAT(line, HasSubstr(words.substr(0, words.find(" q_lengths"))));
-    EXPECT_EQ(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << line;
+    EXPECT_EQ(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;
   }
 }
 
 TEST(LatentInterface, NamesWordsOfCachesThatAreNotKnown) {
   for (const char* word : {"cache=fp8", "cache_scales=h"}) {
     const std::string line = "attention_latent bf16 b1 q1 k70 h16 d576/512 " + std::string(word);
-    EXPECT_EQ(
-        wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_INVALID_ARGUMENT);
+    EXPECT_EQ(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(wavejit_last_detail(), HasSubstr(word));
   }
 }

@@ -76,16 +76,16 @@ LatentOutput run_latent(wavejit_engine* engine, const LatentArrays& arrays, cons
                                    .second_counts = data(second_counts)};
   wavejit_attention_latent_arguments call = attention_latent::program::call_of(arrays, pointers);
   std::size_t workspace_bytes = 0;
-  wavejit_attention_latent_workspace(engine, &call, &workspace_bytes);
+  wavejit_call_workspace(engine, &call.head, &workspace_bytes);
   NoiseMemory workspace(engine, workspace_bytes);
   for (NoiseMemory* memory : {&o, &lse, &workspace}) memory->in();
   if (workspace_bytes != 0) {
-    call.workspace = workspace.data();
-    call.workspace_bytes = workspace_bytes;
+    call.split.workspace = workspace.data();
+    call.split.workspace_bytes = workspace_bytes;
   }
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   if (change) change(call);
 
   LatentOutput output;

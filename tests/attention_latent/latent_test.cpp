@@ -46,7 +46,7 @@ TEST_P(Latent, SinksOfMinusInfinityAreNone) {
   std::ranges::fill(arrays.sinks, -std::numeric_limits<float>::infinity());
   const LatentOutput none = run(arrays);
   EXPECT_EQ(wrong_latent(arrays, none), "");
-  EXPECT_EQ(none.o, run(arrays, [](auto& call) { call.sink = {}; }).o);
+  EXPECT_EQ(none.o, run(arrays, [](auto& call) { call.modifiers.sink = {}; }).o);
   EXPECT_EQ(none.lse.back(), std::bit_cast<std::uint32_t>(-std::numeric_limits<float>::infinity()));
   std::ranges::fill(arrays.sinks, 1e30F);
   const LatentOutput all = run(arrays);

@@ -34,7 +34,8 @@ struct Step {
 // Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
 Arguments call_of(const Step& step) {
   Arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   const auto memory = [](std::uint64_t number) { return fake_address(number << 8U); };
   call.q = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, step.batch, step.rows, step.heads, 576);
   call.o = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, step.batch, step.rows, step.heads, 512);
@@ -45,24 +46,24 @@ Arguments call_of(const Step& step) {
   } else {
     const std::int64_t columns = (step.keys + step.page - 1) / step.page;
     call.k = wavejit_dense_tensor(memory(3), type, step.batch * columns, step.page, 1, width);
-    call.block_table = static_cast<const std::int32_t*>(memory(4));
-    call.table_columns = columns;
-    call.key_lengths = static_cast<const std::int32_t*>(memory(5));
-    call.max_key_length = step.keys;
+    call.pages.block_table = static_cast<const std::int32_t*>(memory(4));
+    call.pages.table_columns = columns;
+    call.sequences.key_lengths = static_cast<const std::int32_t*>(memory(5));
+    call.sequences.max_key_length = step.keys;
   }
   if (step.top_k != 0) {
-    call.key_indices = static_cast<const std::int32_t*>(memory(6));
-    call.top_k = step.top_k;
+    call.key_list.indices = static_cast<const std::int32_t*>(memory(6));
+    call.key_list.top_k = step.top_k;
   }
   if (step.slots) {
-    call.key_slots = 1;
-    call.block_table = call.key_lengths = nullptr;
-    call.table_columns = call.max_key_length = 0;
+    call.key_list.slots = 1;
+    call.pages.block_table = call.sequences.key_lengths = nullptr;
+    call.pages.table_columns = call.sequences.max_key_length = 0;
   }
-  call.scale = 0.0721688F;
-  if (step.rows > 1 && !step.slots) call.mask = WAVEJIT_MASK_CAUSAL;
-  call.splits = step.splits;
-  call.flags = step.flags;
+  call.modifiers.scale = 0.0721688F;
+  if (step.rows > 1 && !step.slots) call.mask.bits = WAVEJIT_MASK_CAUSAL;
+  call.split.splits = step.splits;
+  call.head.flags = step.flags;
   return call;
 }
 
@@ -71,7 +72,8 @@ families::Result<void> run(runtime::Engine& engine, const Arguments& call, hip_a
   if (!problem) return std::unexpected(problem.error());
   take_rows(*problem, engine.target_row(), engine.toggles());
   const attention_latent::Runs runs = attention_latent::plan_runs(
-      *problem, engine.target_row(), call.workspace == nullptr ? attention_latent::any_reach : call.workspace_bytes);
+      *problem, engine.target_row(),
+      call.split.workspace == nullptr ? attention_latent::any_reach : call.split.workspace_bytes);
   attention_latent::LatentCall checked(call, *problem, runs, engine.target_row(), engine.toggles());
   return engine.run(checked, stream);
 }
@@ -272,8 +274,8 @@ TEST_F(LatentLife, ACapturedCallOfRunsBringsItsWorkspace) {
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().detail, HasSubstr("workspace = null while the stream is being captured"));
   EXPECT_EQ(fake_hip().launches, 1U);
-  cut.workspace = fake_address(900 << 8);
-  cut.workspace_bytes = std::size_t{1} << 30U;
+  cut.split.workspace = fake_address(900 << 8);
+  cut.split.workspace_bytes = std::size_t{1} << 30U;
   ASSERT_TRUE(run(*engine, cut, stream));
   EXPECT_EQ(fake_hip().launches, 3U);
   EXPECT_EQ(fake_hip().allocations, allocations) << "nothing is allocated while a stream is captured";

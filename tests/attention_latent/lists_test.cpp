@@ -48,8 +48,8 @@ TEST_P(LatentLists, HaveTheBitsOfADenseWalkWithChunksOf256) {
     listed.lists.counts.clear();
     const LatentOutput all = run(attention_latent::program::dense_walk_of(listed, 0));
     EXPECT_EQ(run(listed), all);
-    EXPECT_EQ(run(listed, [](auto& call) { call.splits = 1; }), all);
-    EXPECT_EQ(run(listed, [](auto& call) { call.splits = 2; }), all);
+    EXPECT_EQ(run(listed, [](auto& call) { call.split.splits = 1; }), all);
+    EXPECT_EQ(run(listed, [](auto& call) { call.split.splits = 2; }), all);
   }
 }
 
@@ -141,8 +141,8 @@ TEST_P(LatentLists, ShowNoOtherQueriesAndHeads) {
     call.k.data = static_cast<std::uint16_t*>(call.k.data) + (sequence * call.k.strides[0]);
     call.lse.data = static_cast<float*>(call.lse.data) + (sequence * call.lse.strides[0]) +
                     (first_head * call.lse.strides[1]) + query;
-    call.key_indices += token * call.top_k;
-    call.key_counts += token;
+    call.key_list.indices += token * call.key_list.top_k;
+    call.key_list.counts += token;
     for (wavejit_tensor* tensor : {&call.q, &call.o, &call.k, &call.lse}) tensor->sizes[0] = 1;
     call.q.sizes[1] = call.o.sizes[1] = call.lse.sizes[2] = 1;
     call.q.sizes[2] = call.o.sizes[2] = call.lse.sizes[1] = 7;
@@ -161,7 +161,7 @@ TEST_P(LatentLists, MayStandInWiderRows) {
     wide.lists.indices.insert(wide.lists.indices.end(), first, first + 100);
     wide.lists.indices.insert(wide.lists.indices.end(), 28, 3);
   }
-  EXPECT_EQ(run(wide, [](auto& call) { call.key_indices_row_stride = 128; }), run(arrays));
+  EXPECT_EQ(run(wide, [](auto& call) { call.key_list.row_stride = 128; }), run(arrays));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, LatentLists, ::testing::Values("gfx942", "gfx950"),
@@ -175,20 +175,21 @@ struct Refused {
 constexpr const char* listed = "bf16 b2 q1 k70 h16 d576/512 top_k=40:mixed";
 constexpr const char* slots = "bf16 b2 q1 k70 h16 d576/512 top_k=40:slots";
 const Refused refusals[] = {
-    {listed, [](auto& call) { call.top_k = 0; }, "top_k = 0; accepted: the entries of a list, 1 to 1048576"},
-    {listed, [](auto& call) { call.top_k = -1; }, "top_k = -1"},
-    {listed, [](auto& call) { call.key_indices_row_stride = 39; },
+    {listed, [](auto& call) { call.key_list.top_k = 0; }, "top_k = 0; accepted: the entries of a list, 1 to 1048576"},
+    {listed, [](auto& call) { call.key_list.top_k = -1; }, "top_k = -1"},
+    {listed, [](auto& call) { call.key_list.row_stride = 39; },
      "key_indices_row_stride = 39; accepted: 0, or top_k = 40"},
-    {listed, [](auto& call) { call.key_slots = 2; }, "key_slots = 2"},
-    {listed, [](auto& call) { call.key_indices = nullptr; }, "null without key_indices"},
+    {listed, [](auto& call) { call.key_list.slots = 2; }, "key_slots = 2"},
+    {listed, [](auto& call) { call.key_list.indices = nullptr; }, "null without key_indices"},
     {listed,
      [](auto& call) {
-       call.key_indices = reinterpret_cast<const std::int32_t*>(reinterpret_cast<std::uintptr_t>(call.key_indices) + 2);
+       call.key_list.indices =
+           reinterpret_cast<const std::int32_t*>(reinterpret_cast<std::uintptr_t>(call.key_list.indices) + 2);
      },
      "key_indices = "},
-    {slots, [](auto& call) { call.mask = WAVEJIT_MASK_CAUSAL; }, "mask = 1; accepted: 0 beside key_slots"},
-    {slots, [](auto& call) { call.block_table = call.key_indices; }, "block_table = "},
-    {slots, [](auto& call) { call.key_lengths = call.key_indices; }, "key_lengths = "},
+    {slots, [](auto& call) { call.mask.bits = WAVEJIT_MASK_CAUSAL; }, "mask = 1; accepted: 0 beside key_slots"},
+    {slots, [](auto& call) { call.pages.block_table = call.key_list.indices; }, "block_table = "},
+    {slots, [](auto& call) { call.sequences.key_lengths = call.key_list.indices; }, "key_lengths = "},
     {slots,
      [](auto& call) {
        call.k.sizes[1] = 40;
@@ -214,7 +215,8 @@ TEST(LatentListsInterface, TellsOfCountsBeyondTheList) {
   const LatentOutput cut = run_latent(engine.get(), arrays);
   EXPECT_EQ(cut.status, WAVEJIT_OK) << cut.detail;
   EXPECT_EQ(cut.reports, "");
-  const LatentOutput told = run_latent(engine.get(), arrays, [](auto& call) { call.flags |= WAVEJIT_CHECK_LENGTHS; });
+  const LatentOutput told =
+      run_latent(engine.get(), arrays, [](auto& call) { call.head.flags |= WAVEJIT_CHECK_LENGTHS; });
   EXPECT_EQ(told.status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(told.detail, HasSubstr("key_counts[1] = 41; accepted: 0 to 40"));
   arrays.lists.counts = {40, 40};
@@ -228,13 +230,13 @@ TEST(LatentListsInterface, DescribeACall) {
   run_latent(engine.get(), latent_arrays(words + " top_k=100:mixed k_lengths=150,20"),
              [&](wavejit_attention_latent_arguments& call) {
                const auto keep = [](void* context, const char* text) { *static_cast<std::string*>(context) = text; };
-               EXPECT_EQ(wavejit_attention_latent_describe(engine.get(), &call, keep, &line), WAVEJIT_OK);
-               EXPECT_EQ(wavejit_attention_latent_supported(engine.get(), &call), WAVEJIT_OK);
-               call.splits = -1;  // not launched
+               EXPECT_EQ(wavejit_call_describe(engine.get(), &call.head, keep, &line), WAVEJIT_OK);
+               EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_OK);
+               call.split.splits = -1;  // not launched
              });
   EXPECT_THAT(line, HasSubstr(words));
   EXPECT_THAT(line, HasSubstr(" top_k=100"));
-  EXPECT_EQ(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << line;
+  EXPECT_EQ(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST_P(LatentOneLaunch, GoesInRounds) {
   const LatentOutput two = run(words, 2);
   const LatentArrays arrays = latent_arrays("bf16 b3 q1 k1500 h8 d576/512 lse k_lengths=1500,40,1025 launches=1");
   const LatentOutput rounds = run_latent(engine_.get(), arrays, [](wavejit_attention_latent_arguments& call) {
-    call.workspace_bytes = call.workspace_bytes / 3;
+    call.split.workspace_bytes = call.split.workspace_bytes / 3;
   });
   EXPECT_EQ(rounds.status, WAVEJIT_OK) << rounds.detail;
   EXPECT_THAT(rounds.kernel_spec, HasSubstr(" merged"));
@@ -129,7 +129,7 @@ TEST_P(LatentOneLaunch, GoesInRounds) {
 TEST_P(LatentOneLaunch, IsAskedForByOneFlag) {
   const LatentArrays arrays = latent_arrays("bf16 b1 q1 k1100 h8 d576/512 splits=2");
   const LatentOutput both = run_latent(engine_.get(), arrays, [](wavejit_attention_latent_arguments& call) {
-    call.flags |= WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
+    call.head.flags |= WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
   });
   EXPECT_EQ(both.status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(both.detail, HasSubstr("flags = 96"));

@@ -135,15 +135,15 @@ TEST(LatentRowExponentsRefusals, NameTheField) {
   refused("k.dtype", "e4m3", [](auto& call) { call.k.dtype = WAVEJIT_E5M2; });
   refused("k.dtype", "Open Compute Project", [](auto& call) { call.k.dtype = WAVEJIT_E4M3_FNUZ; });
   refused("row_scales = 0", "rows that end in their own exponents have the same shape",
-          [](auto& call) { call.row_scales = WAVEJIT_ROWS_AS_TYPED; });
+          [](auto& call) { call.scales.row_scales = WAVEJIT_ROWS_AS_TYPED; });
   refused("row_scales = 1", "2 (WAVEJIT_EXPONENTS_BEHIND_ROWS",
-          [](auto& call) { call.row_scales = WAVEJIT_SCALES_IN_ROWS; });
+          [](auto& call) { call.scales.row_scales = WAVEJIT_SCALES_IN_ROWS; });
   refused("row_scales = 2", "0 (WAVEJIT_ROWS_AS_TYPED) beside k of 4 (e4m3) with 512 columns",
           [](auto& call) { call.k.sizes[3] = 512; });
   refused("k.strides[1]", "584", [](auto& call) { call.k.strides[1] = 592; });
   refused("k.strides[0]", "16", [](auto& call) { call.k.strides[0] += 8; });
   refused("k_scale.data", "scales of their own",
-          [](auto& call) { call.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
+          [](auto& call) { call.scales.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
   refused("k_rope.data", "which have the rope",
           [](auto& call) { call.k_rope = wavejit_dense_tensor(call.k.data, WAVEJIT_E4M3, 2, 70, 1, 64); });
 }

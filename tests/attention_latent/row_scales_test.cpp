@@ -104,12 +104,12 @@ TEST(LatentRowScalesRefusals, NameTheField) {
           [](auto& call) { call.k.sizes[3] = 655; });
   refused("k.sizes[3]", "576", [](auto& call) {
     call.k.sizes[3] = 655;
-    call.row_scales = WAVEJIT_ROWS_AS_TYPED;
+    call.scales.row_scales = WAVEJIT_ROWS_AS_TYPED;
   });
   refused("row_scales = 2", "0, 1 (WAVEJIT_SCALES_IN_ROWS)",
-          [](auto& call) { call.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS; });
+          [](auto& call) { call.scales.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS; });
   refused("k_scale.data", "scales of their own",
-          [](auto& call) { call.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
+          [](auto& call) { call.scales.k_scale = wavejit_dense_tensor(call.q.data, WAVEJIT_FP32, 1, 1, 1, 1); });
   refused("k_rope.data", "which have the rope",
           [](auto& call) { call.k_rope = wavejit_dense_tensor(call.k.data, WAVEJIT_E4M3, 2, 70, 1, 64); });
 }

@@ -71,12 +71,12 @@ class LatentSecondList : public ::testing::TestWithParam<const char*> {
                   [&](wavejit_attention_latent_arguments& call) {
                     call.second_k = call.k;
                     call.second_k.data = cache.data();
-                    call.second_indices = static_cast<const std::int32_t*>(indices.data());
-                    call.second_top_k = top_k - first;
-                    call.splits = splits;
+                    call.second_list.indices = static_cast<const std::int32_t*>(indices.data());
+                    call.second_list.top_k = top_k - first;
+                    call.split.splits = splits;
                     // It is as large as one list asks for.
-                    call.workspace = nullptr;
-                    call.workspace_bytes = 0;
+                    call.split.workspace = nullptr;
+                    call.split.workspace_bytes = 0;
                   }),
               together);
   }
@@ -122,9 +122,9 @@ TEST_P(LatentSecondList, HasCountsOfItsOwn) {
     return run(counted, [&](wavejit_attention_latent_arguments& call) {
       call.second_k = call.k;
       call.second_k.data = cache.data();
-      call.second_indices = static_cast<const std::int32_t*>(indices.data());
-      call.second_counts = static_cast<const std::int32_t*>(counts.data());
-      call.second_top_k = 70;
+      call.second_list.indices = static_cast<const std::int32_t*>(indices.data());
+      call.second_list.counts = static_cast<const std::int32_t*>(counts.data());
+      call.second_list.top_k = 70;
     });
   };
   const LatentOutput both = with_counts({0, 30, 0, 70}, {0, 0, 30, 5});
@@ -148,8 +148,8 @@ struct Refused {
 constexpr const char* slots = "bf16 b2 q1 k64 h16 d576/512 top_k=40:slots layout=paged:32";
 void give_second(wavejit_attention_latent_arguments& call) {
   call.second_k = call.k;
-  call.second_indices = call.key_indices;
-  call.second_top_k = 40;
+  call.second_list.indices = call.key_list.indices;
+  call.second_list.top_k = 40;
 }
 const Refused refusals[] = {
     {"bf16 b2 q1 k64 h16 d576/512 top_k=40", give_second, "second_indices = "},
@@ -162,17 +162,17 @@ const Refused refusals[] = {
     {slots,
      [](auto& call) {
        give_second(call);
-       call.second_top_k = 0;
+       call.second_list.top_k = 0;
      },
      "second_top_k = 0; accepted: the entries of a list, 1 to 1048576"},
     {slots,
      [](auto& call) {
        give_second(call);
-       call.second_indices_row_stride = 39;
+       call.second_list.row_stride = 39;
      },
      "second_indices_row_stride = 39"},
     {slots, [](auto& call) { call.second_k = call.k; }, "second_k.data = "},
-    {slots, [](auto& call) { call.second_top_k = 4; }, "second_top_k = 4; accepted: 0 without second_indices"},
+    {slots, [](auto& call) { call.second_list.top_k = 4; }, "second_top_k = 4; accepted: 0 without second_indices"},
     {slots,
      [](auto& call) {
        give_second(call);
@@ -196,15 +196,15 @@ TEST(LatentSecondListInterface, DescribesACall) {
   run_latent(engine.get(), latent_arrays(slots), [&](wavejit_attention_latent_arguments& call) {
     give_second(call);
     const auto keep = [](void* context, const char* text) { *static_cast<std::string*>(context) = text; };
-    EXPECT_EQ(wavejit_attention_latent_describe(engine.get(), &call, keep, &line), WAVEJIT_OK) << wavejit_last_detail();
-    EXPECT_EQ(wavejit_attention_latent_supported(engine.get(), &call), WAVEJIT_OK) << wavejit_last_detail();
+    EXPECT_EQ(wavejit_call_describe(engine.get(), &call.head, keep, &line), WAVEJIT_OK) << wavejit_last_detail();
+    EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_OK) << wavejit_last_detail();
     std::size_t bytes = 0;
-    EXPECT_EQ(wavejit_attention_latent_workspace(engine.get(), &call, &bytes), WAVEJIT_OK);
+    EXPECT_EQ(wavejit_call_workspace(engine.get(), &call.head, &bytes), WAVEJIT_OK);
     EXPECT_GT(bytes, 0U);
-    call.splits = -1;  // not launched
+    call.split.splits = -1;  // not launched
   });
   EXPECT_THAT(line, HasSubstr(" top_k=40:slots second_top_k=40"));
-  EXPECT_EQ(wavejit_problem_parse(line.c_str(), [](void*, const wavejit_problem*) {}, nullptr), WAVEJIT_OK) << line;
+  EXPECT_EQ(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;
 }
 
 }  // namespace

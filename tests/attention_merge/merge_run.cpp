@@ -115,7 +115,8 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
   const Order of_o = order_of_o(which);
   const Order of_lse = order_of_lse(which);
   wavejit_attention_merge_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_MERGE;
   call.part_count = static_cast<std::int32_t>(stacks.size());
   std::vector<std::unique_ptr<NoiseMemory>> memories;
   memories.reserve(2 * stacks.size());
@@ -149,7 +150,7 @@ MergeOutput run_merge(wavejit_engine* engine, const MergeCase& which) {
 
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   MergeOutput output;
   wavejit_simgpu_take_reports(nullptr, 0);
   output.status = wavejit_attention_merge(engine, &call, nullptr);

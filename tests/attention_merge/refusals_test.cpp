@@ -20,7 +20,8 @@ void* memory(std::uintptr_t at) { return reinterpret_cast<void*>(at << 32U); }  
 
 wavejit_attention_merge_arguments good() {
   wavejit_attention_merge_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_MERGE;
   for (std::uintptr_t part = 0; part < 2; ++part) {
     call.parts[part].o = wavejit_dense_tensor(memory(1 + part), WAVEJIT_BF16, 2, 100, 8, 128);
     call.parts[part].lse = wavejit_dense_tensor(memory(11 + part), WAVEJIT_FP32, 2, 8, 100, 1);
@@ -74,7 +75,7 @@ TEST(AttentionMergeRefusals, NamesTheField) {
       {"o", [](Call& c) { c.o.data = static_cast<char*>(c.parts[1].o.data) + 16; }},
       {"o", [](Call& c) { c.o.data = c.lse.data; }},
       {"lse", [](Call& c) { c.lse.data = c.parts[0].o.data; }},
-      {"flags", [](Call& c) { c.flags = WAVEJIT_CHECK_LENGTHS; }},
+      {"flags", [](Call& c) { c.head.flags = WAVEJIT_CHECK_LENGTHS; }},
   };
   for (const auto& [field, change] : wrong) {
     Call bad = good();

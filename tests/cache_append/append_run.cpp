@@ -130,7 +130,8 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
     memory->in();
 
   wavejit_cache_append_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_CACHE_APPEND;
   call.k = tensor_of(k, k_rows, which.type);
   call.v = tensor_of(v, v_rows, which.type);
   call.k_cache = tensor_of(k_cache, k_pages, which.type);
@@ -156,7 +157,7 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
 
   if (narrow) {
     call.k_cache.dtype = call.v_cache.dtype = which.narrow;
-    call.token_scales = which.token_scales ? 1 : 0;
+    call.scales.token_scales = which.token_scales ? 1 : 0;
     const auto scale = [&](const NoiseMemory& memory, const std::vector<float>& given) {
       if (!which.token_scales && given.empty()) return wavejit_tensor{};
       wavejit_tensor tensor = wavejit_dense_tensor(memory.data(), WAVEJIT_FP32, 1, 1, std::ssize(given), 1);
@@ -165,14 +166,14 @@ AppendOutput run_append(wavejit_engine* engine, const AppendCase& which) {
       tensor.strides[0] = scales.page_stride();
       return tensor;
     };
-    call.k_scale = scale(k_scale, which.k_scales);
-    call.v_scale = scale(v_scale, which.v_scales);
+    call.scales.k_scale = scale(k_scale, which.k_scales);
+    call.scales.v_scale = scale(v_scale, which.v_scales);
   }
 
   AppendOutput output;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   wavejit_simgpu_take_reports(nullptr, 0);
   output.status = wavejit_cache_append(engine, &call, nullptr);
   if (output.status == WAVEJIT_OK) output.status = wavejit_device_synchronize(engine);

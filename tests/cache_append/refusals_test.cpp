@@ -20,7 +20,8 @@ void* memory(std::uintptr_t at) { return reinterpret_cast<void*>(at << 32U); }  
 
 wavejit_cache_append_arguments good() {
   wavejit_cache_append_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_CACHE_APPEND;
   call.k = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, 1, 100, 8, 128);
   call.v = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, 1, 100, 8, 64);
   call.k_cache = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, 50, 16, 8, 128);
@@ -52,8 +53,8 @@ TEST(CacheAppendRefusals, NamesTheField) {
       {"v.sizes[2]", [](Call& c) { c.v.sizes[2] = 4; }},
       {"k_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_FP32; }},
       {"v_cache.dtype", [](Call& c) { c.k_cache.dtype = WAVEJIT_E4M3; }},
-      {"token_scales", [](Call& c) { c.token_scales = 1; }},
-      {"k_scale.data", [](Call& c) { c.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1); }},
+      {"token_scales", [](Call& c) { c.scales.token_scales = 1; }},
+      {"k_scale.data", [](Call& c) { c.scales.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1); }},
       {"k_cache.sizes[2]", [](Call& c) { c.k_cache.sizes[2] = 4; }},
       {"k_cache.sizes[1]", [](Call& c) { c.k_cache.sizes[0] = std::int64_t{1} << 28; }},
       {"k_cache", [](Call& c) { c.k_cache.strides[1] = 8; }},
@@ -84,7 +85,7 @@ TEST(CacheAppendRefusals, NamesTheField) {
       {"slot_bytes", [](Call& c) { c.slot_bytes = 16; }},
       {"page_layout", [](Call& c) { c.page_layout = 3; }},
       {"k_cache.strides[1]", [](Call& c) { c.page_layout = WAVEJIT_PAGES_VECTORISED; }},
-      {"flags", [](Call& c) { c.flags = WAVEJIT_CHECK_LENGTHS; }},
+      {"flags", [](Call& c) { c.head.flags = WAVEJIT_CHECK_LENGTHS; }},
   };
   for (const auto& [field, change] : wrong) {
     Call bad = good();
@@ -102,16 +103,16 @@ TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
   const auto tokens = [](std::uintptr_t at) { return wavejit_dense_tensor(memory(at), WAVEJIT_FP32, 50, 16, 8, 1); };
   Call narrow = good();
   narrow.k_cache.dtype = narrow.v_cache.dtype = WAVEJIT_E4M3;
-  narrow.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1);
+  narrow.scales.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 8, 1);
   Call found = narrow;
-  found.token_scales = 1;
-  found.k_scale = tokens(11);
-  found.v_scale = tokens(12);
+  found.scales.token_scales = 1;
+  found.scales.k_scale = tokens(11);
+  found.scales.v_scale = tokens(12);
   Call rows = narrow;
   rows.k = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, 1, 100, 1, 64);
   rows.v = wavejit_dense_tensor(memory(2), WAVEJIT_BF16, 1, 100, 1, 512);
   rows.k_cache = wavejit_dense_tensor(memory(3), WAVEJIT_E4M3, 50, 16, 1, 656);
-  rows.v_cache = rows.k_scale = {};
+  rows.v_cache = rows.scales.k_scale = {};
   for (const Call& call : {narrow, found, rows}) ASSERT_TRUE(check(&call).has_value()) << check(&call).error().detail;
   EXPECT_EQ(check(&narrow)->shape.scales, Scales::heads);
   EXPECT_EQ(check(&found)->shape.scales, Scales::tokens);
@@ -123,13 +124,14 @@ TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
     EXPECT_THAT(checked.error().detail, HasSubstr(field));
     EXPECT_THAT(checked.error().detail, HasSubstr("accepted"));
   };
-  refused(narrow, "token_scales = 2", [](Call& c) { c.token_scales = 2; });
-  refused(narrow, "k_scale.dtype", [](Call& c) { c.k_scale.dtype = WAVEJIT_BF16; });
-  refused(narrow, "k_scale.sizes[2]", [](Call& c) { c.k_scale.sizes[2] = 4; });
-  refused(narrow, "k_scale.data", [](Call& c) { c.k_scale.data = static_cast<char*>(c.k_scale.data) + 2; });
+  refused(narrow, "token_scales = 2", [](Call& c) { c.scales.token_scales = 2; });
+  refused(narrow, "k_scale.dtype", [](Call& c) { c.scales.k_scale.dtype = WAVEJIT_BF16; });
+  refused(narrow, "k_scale.sizes[2]", [](Call& c) { c.scales.k_scale.sizes[2] = 4; });
+  refused(narrow, "k_scale.data",
+          [](Call& c) { c.scales.k_scale.data = static_cast<char*>(c.scales.k_scale.data) + 2; });
   refused(narrow, "v_scale.data", [](Call& c) {
     c.v = c.v_cache = {};
-    c.v_scale = wavejit_dense_tensor(memory(12), WAVEJIT_FP32, 1, 1, 8, 1);
+    c.scales.v_scale = wavejit_dense_tensor(memory(12), WAVEJIT_FP32, 1, 1, 8, 1);
   });
   refused(narrow, "page_layout", [](Call& c) {
     c.page_layout = WAVEJIT_PAGES_VECTORISED;
@@ -139,11 +141,11 @@ TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
     c.v_cache.strides[2] = 16 * 64;
     c.v_cache.strides[3] = 16;
   });
-  refused(found, "v_scale.data", [](Call& c) { c.v_scale.data = nullptr; });
-  refused(found, "k_scale.sizes[1]", [](Call& c) { c.k_scale.sizes[1] = 1; });
-  refused(found, "k_scale", [](Call& c) { c.k_scale.strides[1] = 1; });
-  refused(found, "k_scale", [](Call& c) { c.k_scale.data = c.v_scale.data; });
-  refused(found, "k_scale", [](Call& c) { c.k_scale.data = c.k.data; });
+  refused(found, "v_scale.data", [](Call& c) { c.scales.v_scale.data = nullptr; });
+  refused(found, "k_scale.sizes[1]", [](Call& c) { c.scales.k_scale.sizes[1] = 1; });
+  refused(found, "k_scale", [](Call& c) { c.scales.k_scale.strides[1] = 1; });
+  refused(found, "k_scale", [](Call& c) { c.scales.k_scale.data = c.scales.v_scale.data; });
+  refused(found, "k_scale", [](Call& c) { c.scales.k_scale.data = c.k.data; });
   refused(rows, "k.sizes[3]", [](Call& c) { c.k.sizes[3] = 128; });
   refused(rows, "v.sizes[3]", [](Call& c) { c.v.sizes[3] = 448; });
   refused(rows, "k.sizes[2]", [](Call& c) { c.k.sizes[2] = c.v.sizes[2] = 2; });
@@ -152,9 +154,9 @@ TEST(CacheAppendRefusals, NamesTheFieldOfScales) {
   refused(rows, "k_cache.strides[0]", [](Call& c) { c.k_cache.strides[0] = 0; });
   refused(rows, "k_cache", [](Call& c) { c.k_cache.strides[0] = 656; });
   refused(rows, "k_cache.data", [](Call& c) { c.k_cache.data = static_cast<char*>(c.k_cache.data) + 2; });
-  refused(rows, "token_scales", [](Call& c) { c.token_scales = 1; });
+  refused(rows, "token_scales", [](Call& c) { c.scales.token_scales = 1; });
   refused(rows, "k_scale.data",
-          [](Call& c) { c.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 1, 1); });
+          [](Call& c) { c.scales.k_scale = wavejit_dense_tensor(memory(11), WAVEJIT_FP32, 1, 1, 1, 1); });
   refused(rows, "k_cache.strides[1]", [](Call& c) {
     c.v.sizes[3] = 448;
     c.k_cache.sizes[3] = 584;

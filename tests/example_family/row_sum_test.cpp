@@ -89,7 +89,8 @@ TEST_P(RowSum, IsTheSumOfEachRow) {
         void* output = *engine.allocate(sums.size() * sizeof(float));
         ASSERT_TRUE(engine.copy_in(output, sums.data(), sums.size() * sizeof(float)));
         wavejit_row_sum_arguments call{};
-        call.size = sizeof call;
+        call.head.size = sizeof call;
+        call.head.family = WAVEJIT_ROW_SUM;
         call.input = input;
         call.output = output;
         call.rows = rows;
@@ -112,7 +113,8 @@ TEST_P(RowSum, IsTheSumOfEachRow) {
 
 TEST_P(RowSum, RefusesWithFieldValueAndWhatIsAccepted) {
   wavejit_row_sum_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ROW_SUM;
   call.dtype = WAVEJIT_FP16;
   call.rows = 1;
   call.columns = 6;
@@ -129,7 +131,8 @@ TEST_P(RowSum, IsPreparedExplainedAndRefusedWhenSealed) {
   EXPECT_EQ(status, WAVEJIT_OK);
   engine.seal(true);
   wavejit_row_sum_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ROW_SUM;
   call.dtype = WAVEJIT_FP32;
   call.rows = 1;
   call.columns = 4;

@@ -243,7 +243,7 @@ class Refused(unittest.TestCase):
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES.values()) - known, set())
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES) & known, set())
         self.refuses(wavejit.InvalidArgument, "scale = x; accepted: a number", ENGINE.attention_forward, Q, K, K, scale="x")
-        self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 32 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
+        self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 64 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
         self.refuses(wavejit.InvalidArgument, "splits = ", ENGINE.attention_forward, Q, K, K, splits=1 << 40)
         self.refuses(wavejit.InvalidArgument, "splits", ENGINE.attention_forward, Q, K, K, splits=-1)
         self.refuses(wavejit.InvalidArgument, "softcap", ENGINE.attention_forward, Q, K, K, softcap=-1.0)

@@ -38,8 +38,8 @@ class EngineRemoteTest : public RuntimeTest {
     wavejit_call_report report{};
     report.size = sizeof report;
     auto call = good_call();
-    call.report = &report;
-    const auto done = attention_forward::run(engine, &call, nullptr);
+    call.head.report = &report;
+    const auto done = ForwardCalls::run(engine, &call, nullptr);
     EXPECT_TRUE(done) << done.error().detail;
     return report;
   }
@@ -165,8 +165,8 @@ TEST_F(EngineRemoteTest, DownAtTheStartAndDownInTheMiddleFailNoCall) {
   EXPECT_EQ(reported(*engine).origin, WAVEJIT_ORIGIN_COMPILED);
   server.stop();
   auto other = good_call();
-  other.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
+  other.mask.bits = WAVEJIT_MASK_CAUSAL;
+  EXPECT_TRUE(ForwardCalls::run(*engine, &other, nullptr));
   EXPECT_EQ(summed(*engine).compiled, 2U);
   EXPECT_EQ(summed(*engine).remote_faults, 1U);
   move_to("two");
@@ -185,8 +185,8 @@ TEST_F(EngineRemoteTest, ASlowServerDelaysACallByItsTimesAtMost) {
   EXPECT_EQ(reported(*engine).origin, WAVEJIT_ORIGIN_COMPILED);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   auto other = good_call();
-  other.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
+  other.mask.bits = WAVEJIT_MASK_CAUSAL;
+  EXPECT_TRUE(ForwardCalls::run(*engine, &other, nullptr));
   EXPECT_EQ(summed(*engine).remote_faults, 1U);
   EXPECT_EQ(summed(*engine).remote_skipped, 1U) << "the next call does not wait";
 }

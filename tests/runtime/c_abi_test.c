@@ -61,8 +61,12 @@ int main(void) {
   expect(WAVEJIT_DEVICE_ERROR == 10 && WAVEJIT_INTERNAL == 11, "statuses 10 and 11");
   expect(WAVEJIT_NOT_READY == 12 && WAVEJIT_SEALED == 13, "statuses 12 and 13");
   expect(sizeof(struct wavejit_tensor) == 80, "size of wavejit_tensor");
-  expect(offsetof(struct wavejit_attention_forward_arguments, window_left) == 424,
-         "size of wavejit_attention_forward_arguments");
+  expect(offsetof(struct wavejit_call_head, family) == 8 && sizeof(struct wavejit_call_head) == 24, "a call's head");
+  expect(offsetof(struct wavejit_attention_forward_arguments, q) == 24, "tensors behind the head");
+  expect(WAVEJIT_ATTENTION_FORWARD == 1 && WAVEJIT_ATTENTION_BACKWARD == 2 && WAVEJIT_ATTENTION_LATENT == 3 &&
+             WAVEJIT_ATTENTION_MERGE == 4 && WAVEJIT_SOFTMAX_LSE == 5 && WAVEJIT_SPARSE_INDEXER == 6 &&
+             WAVEJIT_CACHE_APPEND == 7,
+         "families");
   expect(sizeof(struct wavejit_call_report) >= 664, "size of wavejit_call_report");
 
   expect(strlen(wavejit_version()) >= 5, "version");
@@ -89,6 +93,8 @@ int main(void) {
   expect(strcmp(wavejit_engine_device_name(NULL), "") == 0, "device name of null");
   expect(wavejit_attention_forward(NULL, &call, NULL) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("engine = null"),
          "call without an engine");
+  expect(wavejit_call_supported(NULL, &call.head) == WAVEJIT_INVALID_ARGUMENT && DETAIL_HAS("engine = null"),
+         "a question without an engine");
   expect(wavejit_device_allocate(NULL, 8, &memory) == WAVEJIT_INVALID_ARGUMENT, "allocate without an engine");
   expect(wavejit_device_free(NULL, NULL) == WAVEJIT_INVALID_ARGUMENT, "free without an engine");
   expect(wavejit_device_copy_in(NULL, NULL, NULL, 8) == WAVEJIT_INVALID_ARGUMENT, "copy in without an engine");
@@ -98,8 +104,7 @@ int main(void) {
 
   expect(wavejit_prepare(NULL, descriptors, 1, 0, NULL, NULL, NULL) == WAVEJIT_INVALID_ARGUMENT,
          "prepare without an engine");
-  expect(wavejit_engine_seal(NULL) == WAVEJIT_INVALID_ARGUMENT, "seal without an engine");
-  expect(wavejit_engine_unseal(NULL) == WAVEJIT_INVALID_ARGUMENT, "unseal without an engine");
+  expect(wavejit_engine_seal(NULL, 1) == WAVEJIT_INVALID_ARGUMENT, "seal without an engine");
   expect(wavejit_engine_statistics_json(NULL, NULL, 0, &json_length) == WAVEJIT_INVALID_ARGUMENT,
          "JSON without an engine");
   options.allocate = never_allocate;

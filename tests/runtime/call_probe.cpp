@@ -36,7 +36,7 @@ int main() {
     };
     wavejit_call_report report = wavejit::make_report();
     wavejit::AttentionForward call{tensor(q), tensor(k), tensor(v), tensor(o), 0.125F};
-    call.report = &report;
+    call.head.report = &report;
     engine.attention_forward(call);
     engine.synchronize();
     // Every V row is ones, so every output is: weights add up to 1.

@@ -29,7 +29,7 @@ class CaptureKeyListsTest : public CaptureTest {
     call.q = dense(q, WAVEJIT_FP16, 1, 1, query_heads, head_dim);
     call.k = call.v = dense(cache, WAVEJIT_FP16, 1, slots, 1, head_dim);
     call.o = dense(o, WAVEJIT_FP16, 1, 1, query_heads, head_dim);
-    call.scale = 0.125F;
+    call.modifiers.scale = 0.125F;
     return call;
   }
   AttentionLatent latent(const DeviceBuffer& q, const DeviceBuffer& cache, const DeviceBuffer& o) const {
@@ -37,7 +37,7 @@ class CaptureKeyListsTest : public CaptureTest {
     call.q = dense(q, WAVEJIT_FP16, 1, 1, query_heads, columns);
     call.k = dense(cache, WAVEJIT_FP16, 1, slots, 1, columns);
     call.o = dense(o, WAVEJIT_FP16, 1, 1, query_heads, 512);
-    call.scale = 0.01F;
+    call.modifiers.scale = 0.01F;
     return call;
   }
   static void give_second(AttentionForward& call) {
@@ -45,7 +45,7 @@ class CaptureKeyListsTest : public CaptureTest {
     call.second_v = call.v;
   }
   static void give_second(AttentionLatent& call) { call.second_k = call.k; }
-  std::size_t bytes_for(const AttentionForward& call) { return engine_.attention_forward_workspace(call); }
+  std::size_t bytes_for(const AttentionForward& call) { return engine_.workspace_bytes(call); }
   std::size_t bytes_for(const AttentionLatent& call) { return engine_.workspace_bytes(call); }
 
   template <typename Call>
@@ -74,22 +74,22 @@ class CaptureKeyListsTest : public CaptureTest {
     const std::vector<std::int32_t> few = {70};
     const std::vector<std::int32_t> many = {600};
     DeviceBuffer counts(engine_, few);
-    call.key_indices = static_cast<const std::int32_t*>(indices.data());
-    call.key_counts = static_cast<const std::int32_t*>(counts.data());
-    call.top_k = top_k;
-    call.splits = 2;
+    call.key_list.indices = static_cast<const std::int32_t*>(indices.data());
+    call.key_list.counts = static_cast<const std::int32_t*>(counts.data());
+    call.key_list.top_k = top_k;
+    call.split.splits = 2;
     const DeviceBuffer workspace(engine_, bytes_for(call));
     const auto with_few = direct(call, o);
     counts.write(many);
     const auto with_many = direct(call, o);
     ASSERT_NE(with_few, with_many);
     Call whole = call;
-    whole.splits = 1;
+    whole.split.splits = 1;
     EXPECT_EQ(direct(whole, o), with_many);
     engine_.seal();
     for (const bool own : {true, false}) {
-      call.workspace = own ? workspace.data() : nullptr;
-      call.workspace_bytes = own ? bytes_for(call) : 0;
+      call.split.workspace = own ? workspace.data() : nullptr;
+      call.split.workspace_bytes = own ? bytes_for(call) : 0;
       hipGraphExec_t graph = captured(call);
       EXPECT_EQ(replayed(graph, stream_, counts, few, o, nothing), with_few);
       EXPECT_EQ(replayed(graph, stream_, counts, many, o, nothing), with_many);
@@ -106,12 +106,12 @@ class CaptureKeyListsTest : public CaptureTest {
     const std::vector<std::int32_t> many = {130};
     DeviceBuffer counts(engine_, few);
     give_second(call);
-    call.key_indices = static_cast<const std::int32_t*>(indices.data());
-    call.top_k = 90;
-    call.key_slots = 1;
-    call.second_indices = static_cast<const std::int32_t*>(others.data());
-    call.second_counts = static_cast<const std::int32_t*>(counts.data());
-    call.second_top_k = 130;
+    call.key_list.indices = static_cast<const std::int32_t*>(indices.data());
+    call.key_list.top_k = 90;
+    call.key_list.slots = 1;
+    call.second_list.indices = static_cast<const std::int32_t*>(others.data());
+    call.second_list.counts = static_cast<const std::int32_t*>(counts.data());
+    call.second_list.top_k = 130;
     const auto with_few = direct(call, o);  // parts in the engine's own
     counts.write(many);
     const auto with_many = direct(call, o);
@@ -135,8 +135,8 @@ class CaptureKeyListsTest : public CaptureTest {
     EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
 
     const DeviceBuffer workspace(engine_, bytes_for(call));
-    call.workspace = workspace.data();
-    call.workspace_bytes = bytes_for(call);
+    call.split.workspace = workspace.data();
+    call.split.workspace_bytes = bytes_for(call);
     hipGraphExec_t executable = captured(call);
     EXPECT_EQ(replayed(executable, stream_, counts, few, o, nothing), with_few);
     EXPECT_EQ(replayed(executable, stream_, counts, many, o, nothing), with_many);
@@ -178,14 +178,14 @@ class SealedKeyListsTest : public CaptureKeyListsTest {
   template <typename Call>
   void expect_prepared(Call call, bool two) {
     const DeviceBuffer indices(engine_, named(7));
-    call.key_indices = static_cast<const std::int32_t*>(indices.data());
-    call.top_k = top_k;
-    call.key_slots = 1;
-    call.splits = 2;  // else kernels of whole lists are loaded behind the call, and counted when they are there
+    call.key_list.indices = static_cast<const std::int32_t*>(indices.data());
+    call.key_list.top_k = top_k;
+    call.key_list.slots = 1;
+    call.split.splits = 2;  // else kernels of whole lists are loaded behind the call, and counted when they are there
     if (two) {
       give_second(call);
-      call.second_indices = call.key_indices;
-      call.second_top_k = 30;
+      call.second_list.indices = call.key_list.indices;
+      call.second_list.top_k = 30;
     }
     const wavejit_statistics before = engine_.statistics();
     const std::string line = engine_.describe(call);

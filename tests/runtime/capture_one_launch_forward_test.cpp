@@ -26,12 +26,12 @@ struct ForwardInOneLaunch {
       call.k = dense(k, WAVEJIT_FP16, batch, keys, 1, head_dim);
       call.v = dense(v, WAVEJIT_FP16, batch, keys, 1, head_dim);
       call.o = dense(o, WAVEJIT_FP16, batch, 1, query_heads, head_dim);
-      call.scale = 0.01F;
-      call.splits = 3;
-      call.flags = WAVEJIT_ONE_LAUNCH;
-      workspace.emplace(engine, engine.attention_forward_workspace(call));
-      call.workspace = workspace->data();
-      call.workspace_bytes = engine.attention_forward_workspace(call);
+      call.modifiers.scale = 0.01F;
+      call.split.splits = 3;
+      call.head.flags = WAVEJIT_ONE_LAUNCH;
+      workspace.emplace(engine, engine.workspace_bytes(call));
+      call.split.workspace = workspace->data();
+      call.split.workspace_bytes = engine.workspace_bytes(call);
     }
     static std::vector<std::uint16_t> nothing() { return pattern(9, batch * query_heads * head_dim); }
     std::vector<std::uint16_t> taken() {
@@ -54,9 +54,9 @@ class CaptureOneLaunchForwardTest : public CaptureTest, protected ForwardInOneLa
     return problem.taken();
   }
   std::vector<std::uint16_t> of_two_launches(Problem& problem) {
-    problem.call.flags = WAVEJIT_TWO_LAUNCHES;
+    problem.call.head.flags = WAVEJIT_TWO_LAUNCHES;
     auto result = direct(problem);
-    problem.call.flags = WAVEJIT_ONE_LAUNCH;
+    problem.call.head.flags = WAVEJIT_ONE_LAUNCH;
     return result;
   }
   hipGraphExec_t captured(const Problem& problem) {
@@ -186,12 +186,12 @@ TEST_F(OneLaunchForwardOnDevices, EachEngineHasItsOwnCounters) {
       EXPECT_EQ(hipSetDevice(device_of(problem.q)), hipSuccess);
       EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
     };
-    on_first.call.flags = WAVEJIT_TWO_LAUNCHES;
+    on_first.call.head.flags = WAVEJIT_TWO_LAUNCHES;
     first.run(on_first.call);
     wait_for(on_first);
     const auto expected = on_first.taken();
     ASSERT_NE(expected, Problem::nothing());
-    on_first.call.flags = WAVEJIT_ONE_LAUNCH;
+    on_first.call.head.flags = WAVEJIT_ONE_LAUNCH;
     for (int turn = 0; turn < 3; ++turn) {
       first.run(on_first.call);
       third.run(on_third.call);

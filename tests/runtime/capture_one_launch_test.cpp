@@ -26,12 +26,12 @@ class CaptureOneLaunchTest : public CaptureTest {
       call.q = dense(q, WAVEJIT_FP16, batch, 1, query_heads, columns);
       call.k = dense(cache, WAVEJIT_FP16, batch, keys, 1, columns);
       call.o = dense(o, WAVEJIT_FP16, batch, 1, query_heads, latent);
-      call.scale = 0.01F;
-      call.splits = 3;
-      call.flags = WAVEJIT_ONE_LAUNCH;
+      call.modifiers.scale = 0.01F;
+      call.split.splits = 3;
+      call.head.flags = WAVEJIT_ONE_LAUNCH;
       workspace.emplace(engine, engine.workspace_bytes(call));
-      call.workspace = workspace->data();
-      call.workspace_bytes = engine.workspace_bytes(call);
+      call.split.workspace = workspace->data();
+      call.split.workspace_bytes = engine.workspace_bytes(call);
     }
     static std::vector<std::uint16_t> nothing() { return pattern(9, batch * query_heads * latent); }
     std::vector<std::uint16_t> taken() {
@@ -51,9 +51,9 @@ class CaptureOneLaunchTest : public CaptureTest {
     return problem.taken();
   }
   std::vector<std::uint16_t> of_two_launches(Problem& problem) {
-    problem.call.flags = WAVEJIT_TWO_LAUNCHES;
+    problem.call.head.flags = WAVEJIT_TWO_LAUNCHES;
     auto result = direct(problem);
-    problem.call.flags = WAVEJIT_ONE_LAUNCH;
+    problem.call.head.flags = WAVEJIT_ONE_LAUNCH;
     return result;
   }
   hipGraphExec_t captured(const Problem& problem, std::size_t launches = 1) {
@@ -174,7 +174,7 @@ TEST_P(CaptureOneLaunchTest, WithoutCountersThereAreTwoLaunches) {
 // The plan chose one launch, and nobody asked for two: their kernels are there all the same, once the engine is sealed.
 TEST_P(CaptureOneLaunchTest, KernelsOfTwoLaunchesAreMadeBehindTheFirstCall) {
   Problem problem(engine_);
-  problem.call.flags = 0;
+  problem.call.head.flags = 0;
   const auto expected = direct(problem);
   engine_.seal();
   ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
@@ -221,8 +221,8 @@ TEST(OneLaunchOnDevices, EachEngineHasItsOwnCounters) {
       call.q = dense(q, WAVEJIT_FP16, batch, 1, 8, 320);
       call.k = dense(cache, WAVEJIT_FP16, batch, keys, 1, 320);
       call.o = dense(o, WAVEJIT_FP16, batch, 1, 8, 256);
-      call.scale = 0.01F;
-      call.splits = 3;
+      call.modifiers.scale = 0.01F;
+      call.split.splits = 3;
     }
     DeviceBuffer q, cache, o;
     AttentionLatent call;
@@ -230,13 +230,13 @@ TEST(OneLaunchOnDevices, EachEngineHasItsOwnCounters) {
   Problem on_first(first);
   Problem on_third(third);
   ASSERT_EQ(device_of(on_third.q), device_of(on_first.q) + 2);
-  on_first.call.flags = WAVEJIT_TWO_LAUNCHES;
+  on_first.call.head.flags = WAVEJIT_TWO_LAUNCHES;
   first.run(on_first.call);
   ASSERT_EQ(hipSetDevice(device_of(on_first.q)), hipSuccess);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   const auto expected = on_first.o.read<std::uint16_t>();
   ASSERT_NE(expected, pattern(9, batch * 8 * 256));
-  on_first.call.flags = on_third.call.flags = WAVEJIT_ONE_LAUNCH;
+  on_first.call.head.flags = on_third.call.head.flags = WAVEJIT_ONE_LAUNCH;
   for (int turn = 0; turn < 3; ++turn) {
     on_first.o.write(pattern(9, batch * 8 * 256));
     on_third.o.write(pattern(9, batch * 8 * 256));

@@ -29,7 +29,7 @@ struct Problem {
     call.k = tensor(k);
     call.v = tensor(v);
     call.o = tensor(o);
-    call.scale = 0.125F;
+    call.modifiers.scale = 0.125F;
   }
   std::vector<std::uint16_t> result() const { return o.read<std::uint16_t>(); }
   void clear() { o.write(pattern(4)); }
@@ -56,7 +56,7 @@ TEST_P(CaptureTest, ColdIsRefusedWarmIsCapturedAndReplaysTheSameBits) {
   EXPECT_EQ(status(), hipStreamCaptureStatusActive);
   engine_.seal();
   engine_.attention_forward(problem.call, stream_);
-  problem.call.scale = 100;  // the captured call keeps its own
+  problem.call.modifiers.scale = 100;  // the captured call keeps its own
   hipGraph_t graph = nullptr;
   ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
   std::size_t nodes = 0;
@@ -66,7 +66,7 @@ TEST_P(CaptureTest, ColdIsRefusedWarmIsCapturedAndReplaysTheSameBits) {
 
   hipGraphExec_t executable = nullptr;
   ASSERT_EQ(hipGraphInstantiate(&executable, graph, nullptr, nullptr, 0), hipSuccess);
-  problem.call.scale = 0.125F;
+  problem.call.modifiers.scale = 0.125F;
   engine_.attention_forward(problem.call, stream_);
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
   const auto direct = problem.result();
@@ -118,17 +118,17 @@ TEST_P(CaptureTest, GraphsOfDecodeFollowLengthsOnTheDevice) {
   call.k = dense(k, WAVEJIT_FP16, 2, keys, heads, head_dim);
   call.v = dense(v, WAVEJIT_FP16, 2, keys, heads, head_dim);
   call.o = dense(o, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
-  call.key_lengths = static_cast<const std::int32_t*>(lengths.data());
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(lengths.data());
   engine_.attention_forward(call, stream_);
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
   engine_.seal();
-  const DeviceBuffer workspace = engine_.allocate(engine_.attention_forward_workspace(call));
+  const DeviceBuffer workspace = engine_.allocate(engine_.workspace_bytes(call));
   ASSERT_GT(workspace.bytes(), 0U);
   for (const bool with_workspace : {false, true}) {
     AttentionForward captured = call;
     if (with_workspace) {
-      captured.workspace = workspace.data();
-      captured.workspace_bytes = workspace.bytes();
+      captured.split.workspace = workspace.data();
+      captured.split.workspace_bytes = workspace.bytes();
     }
     ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
     engine_.attention_forward(captured, stream_);
@@ -184,11 +184,11 @@ TEST_P(CaptureTest, GraphsOfPagedDecodeFollowTablesOnTheDevice) {
   call.k = dense(k, WAVEJIT_FP16, pages, page, heads, head_dim);
   call.v = dense(v, WAVEJIT_FP16, pages, page, heads, head_dim);
   call.o = dense(o, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
-  call.block_table = static_cast<const std::int32_t*>(table.data());
-  call.table_columns = columns;
-  call.key_lengths = static_cast<const std::int32_t*>(lengths.data());
-  call.first_keys = static_cast<const std::int32_t*>(first_keys.data());
-  call.max_key_length = columns * page;
+  call.pages.block_table = static_cast<const std::int32_t*>(table.data());
+  call.pages.table_columns = columns;
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(lengths.data());
+  call.sequences.first_keys = static_cast<const std::int32_t*>(first_keys.data());
+  call.sequences.max_key_length = columns * page;
   engine_.attention_forward(call, stream_);
   ASSERT_EQ(hipStreamSynchronize(stream_), hipSuccess);
   engine_.seal();
@@ -236,17 +236,17 @@ TEST_P(CaptureTest, AGraphGoesThroughTheListsThatItFinds) {
   call.k = tensor(k);
   call.v = tensor(v);
   call.o = tensor(o);
-  call.scale = 0.125F;
-  call.list_indices = static_cast<const std::int32_t*>(indices.data());
-  call.list_counts = static_cast<const std::int32_t*>(counts.data());
-  call.list_capacity = call.list_row_blocks = 3;
-  call.list_rows = call.list_keys = 64;
-  call.list_batches = 1;
-  call.list_heads = heads;
-  const std::size_t bytes = engine_.attention_forward_workspace(call);
+  call.modifiers.scale = 0.125F;
+  call.blocks.list_indices = static_cast<const std::int32_t*>(indices.data());
+  call.blocks.list_counts = static_cast<const std::int32_t*>(counts.data());
+  call.blocks.list_capacity = call.blocks.list_row_blocks = 3;
+  call.blocks.list_rows = call.blocks.list_keys = 64;
+  call.blocks.list_batches = 1;
+  call.blocks.list_heads = heads;
+  const std::size_t bytes = engine_.workspace_bytes(call);
   const DeviceBuffer workspace(engine_, bytes);
-  call.workspace = workspace.data();
-  call.workspace_bytes = bytes;
+  call.split.workspace = workspace.data();
+  call.split.workspace_bytes = bytes;
   std::vector<std::vector<std::uint16_t>> direct;
   for (const auto& each : {few, more}) {
     counts.write(each);

@@ -72,7 +72,7 @@ TEST_P(CaptureOfWavesOf32, GraphsOfDecodeFollowLengthsOnTheDevice) {
   call.k = dense(k, WAVEJIT_FP16, 2, keys, heads, head_dim);
   call.v = dense(v, WAVEJIT_FP16, 2, keys, heads, head_dim);
   call.o = dense(o, WAVEJIT_FP16, 2, 1, query_heads, head_dim);
-  call.key_lengths = static_cast<const std::int32_t*>(lengths.data());
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(lengths.data());
   ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
   try {
     engine_.run(call, stream_);
@@ -86,10 +86,10 @@ TEST_P(CaptureOfWavesOf32, GraphsOfDecodeFollowLengthsOnTheDevice) {
   EXPECT_EQ(hipGraphDestroy(nothing), hipSuccess);
   run(call);
   engine_.seal();
-  const DeviceBuffer workspace = engine_.allocate(engine_.attention_forward_workspace(call));
+  const DeviceBuffer workspace = engine_.allocate(engine_.workspace_bytes(call));
   AttentionForward split = call;
-  split.workspace = workspace.data();
-  split.workspace_bytes = workspace.bytes();
+  split.split.workspace = workspace.data();
+  split.split.workspace_bytes = workspace.bytes();
   for (const auto& [graph, name] : {std::pair{captured(split, 2), "split"}, {captured(call, 1), "whole"}}) {
     SCOPED_TRACE(name);
     std::vector<std::uint16_t> before;
@@ -131,10 +131,10 @@ TEST_P(CaptureOfWavesOf32, AGraphHasTheBitsOfGradients) {
   call.dk = tensor(dk);
   call.dv = tensor(dv);
   call.lse = dense(lse, WAVEJIT_FP32, 1, heads, length, 1);
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   const DeviceBuffer workspace = engine_.allocate(engine_.workspace_bytes(call));
-  call.workspace = workspace.data();
-  call.workspace_bytes = workspace.bytes();
+  call.split.workspace = workspace.data();
+  call.split.workspace_bytes = workspace.bytes();
   const auto taken = [&] {
     std::vector<std::uint16_t> all;
     for (DeviceBuffer* const each : {&dq, &dk, &dv}) {
@@ -171,9 +171,9 @@ TEST_P(CaptureOfWavesOf32, WhatHasNoKernelIsRefusedAndBreaksNoCapture) {
   ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
   expect_refused(forward(256), "a head dim beyond 192/128, whose O, Q and scores are more than 256 registers, has no");
   AttentionForward listed = forward(head_dim);
-  listed.key_indices = static_cast<const std::int32_t*>(numbers.data());
-  listed.key_list_heads = 1;
-  listed.top_k = 1;
+  listed.key_list.indices = static_cast<const std::int32_t*>(numbers.data());
+  listed.key_list.heads = 1;
+  listed.key_list.top_k = 1;
   expect_refused(listed, "a list of keys has no kernel where waves have 32 lanes");
   AttentionForward bytes = forward(head_dim);
   for (wavejit_tensor* const each : {&bytes.q, &bytes.k, &bytes.v})
@@ -183,7 +183,7 @@ TEST_P(CaptureOfWavesOf32, WhatHasNoKernelIsRefusedAndBreaksNoCapture) {
   latent.q = dense(memory, WAVEJIT_FP16, 1, 1, 16, 576);
   latent.k = dense(memory, WAVEJIT_FP16, 1, length, 1, 576);
   latent.o = dense(out, WAVEJIT_FP16, 1, 1, 16, 512);
-  latent.scale = 1;
+  latent.modifiers.scale = 1;
   expect_refused(latent, "attention_latent has no kernels for gfx1201");
   EXPECT_EQ(status(), hipStreamCaptureStatusActive);
   hipGraph_t graph = nullptr;

@@ -35,7 +35,8 @@ const std::int32_t* limits_numbers(std::uint64_t number) {
 wavejit_attention_forward_arguments forward_of(std::int64_t batch, std::int64_t queries, std::int64_t keys,
                                                std::int64_t query_heads, std::int64_t kv_heads, std::int64_t dims) {
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = of_sizes(1, batch, queries, query_heads, dims);
   call.k = of_sizes(2, batch, keys, kv_heads, dims);
   call.v = of_sizes(3, batch, keys, kv_heads, dims);
@@ -46,18 +47,19 @@ wavejit_attention_forward_arguments packed_forward_of(std::int64_t sequences, st
                                                       std::int64_t query_heads, std::int64_t kv_heads,
                                                       std::int64_t dims) {
   auto call = forward_of(1, sequences * queries, sequences * keys, query_heads, kv_heads, dims);
-  call.query_starts = limits_numbers(5);
-  call.key_starts = limits_numbers(6);
-  call.sequences = sequences;
-  call.max_query_length = queries;
-  call.max_key_length = keys;
+  call.sequences.query_starts = limits_numbers(5);
+  call.sequences.key_starts = limits_numbers(6);
+  call.sequences.count = sequences;
+  call.sequences.max_query_length = queries;
+  call.sequences.max_key_length = keys;
   return call;
 }
 
 wavejit_attention_backward_arguments backward_of(std::int64_t queries, std::int64_t keys, std::int64_t query_heads,
                                                  std::int64_t kv_heads, std::int64_t dims) {
   wavejit_attention_backward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_BACKWARD;
   std::uint64_t number = 1;
   for (wavejit_tensor* tensor : {&call.q, &call.o, &call.d_o, &call.dq})
     *tensor = of_sizes(number++, 1, queries, query_heads, dims);
@@ -69,17 +71,19 @@ wavejit_attention_backward_arguments backward_of(std::int64_t queries, std::int6
 
 wavejit_attention_latent_arguments latent_of(std::int64_t queries, std::int64_t keys, std::int64_t heads) {
   wavejit_attention_latent_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = of_sizes(1, 1, queries, heads, 576);
   call.k = of_sizes(2, 1, keys, 1, 576);
   call.o = of_sizes(3, 1, queries, heads, 512);
-  call.scale = 0.07F;
+  call.modifiers.scale = 0.07F;
   return call;
 }
 
 wavejit_sparse_indexer_arguments indexer_of(std::int64_t queries, std::int64_t keys, std::int64_t heads) {
   wavejit_sparse_indexer_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   call.queries = of_sizes(1, 1, queries, heads, 128);
   call.keys = of_sizes(2, 1, keys, 1, 128);
   call.weights = of_sizes(3, 1, queries, heads, 1, WAVEJIT_FP32);
@@ -115,7 +119,7 @@ class DescribedLimits : public ::testing::Test {
     return true;
   }
   bool asked(const wavejit_attention_forward_arguments& call, const std::string& line) {
-    return alike(wavejit_attention_forward_supported(engine_, &call), "attention_forward bf16 " + line);
+    return alike(wavejit_call_supported(engine_, &call.head), "attention_forward bf16 " + line);
   }
 
   wavejit_engine_options options_{};
@@ -144,7 +148,7 @@ TEST_F(DescribedLimits, OfAttentionForward) {
 TEST_F(DescribedLimits, OfABias) {
   auto call = forward_of(1, 70'000, 70'000, 8, 8, 128);
   EXPECT_FALSE(asked(call, "b1 q70000 k70000 h8 d128"));
-  call.bias = of_sizes(7, 1, 1, 70'000, 70'000);
+  call.modifiers.bias = of_sizes(7, 1, 1, 70'000, 70'000);
   EXPECT_TRUE(asked(call, "b1 q70000 k70000 h8 d128 bias=1"));
 }
 
@@ -157,17 +161,17 @@ TEST_F(DescribedLimits, OfPackedSequences) {
 
 TEST_F(DescribedLimits, OfOtherFamilies) {
   const auto backward = backward_of(300'000, 1024, 64, 8, 128);
-  EXPECT_TRUE(alike(wavejit_attention_backward_supported(engine_, &backward),
-                    "attention_backward bf16 b1 q300000 k1024 h64/8 d128"));
+  EXPECT_TRUE(
+      alike(wavejit_call_supported(engine_, &backward.head), "attention_backward bf16 b1 q300000 k1024 h64/8 d128"));
   const auto latent = latent_of(40'000, 4096, 128);
-  EXPECT_TRUE(alike(wavejit_attention_latent_supported(engine_, &latent),
-                    "attention_latent bf16 b1 q40000 k4096 h128 d576/512"));
+  EXPECT_TRUE(
+      alike(wavejit_call_supported(engine_, &latent.head), "attention_latent bf16 b1 q40000 k4096 h128 d576/512"));
   const auto fewer = latent_of(28'000, 4096, 128);
-  EXPECT_FALSE(alike(wavejit_attention_latent_supported(engine_, &fewer),
-                     "attention_latent bf16 b1 q28000 k4096 h128 d576/512"));
+  EXPECT_FALSE(
+      alike(wavejit_call_supported(engine_, &fewer.head), "attention_latent bf16 b1 q28000 k4096 h128 d576/512"));
   const auto indexer = indexer_of(200'000, 4096, 128);
   EXPECT_TRUE(
-      alike(wavejit_sparse_indexer_supported(engine_, &indexer), "sparse_indexer bf16 b1 q200000 k4096 h128 top=2048"));
+      alike(wavejit_call_supported(engine_, &indexer.head), "sparse_indexer bf16 b1 q200000 k4096 h128 top=2048"));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ struct Problem {
     call.k = dense(k, WAVEJIT_FP16, 1, keys, heads, head_dim);
     call.v = dense(v, WAVEJIT_FP16, 1, keys, heads, head_dim);
     call.o = dense(o, WAVEJIT_FP16, 1, queries, heads, head_dim);
-    call.scale = 0.125F;
+    call.modifiers.scale = 0.125F;
   }
   std::vector<std::uint16_t> run(Engine& engine) {
     engine.attention_forward(call);
@@ -98,7 +98,7 @@ TEST(Edges, ACallIsAskedForBeforeItIsMade) {
   none.q.sizes[3] = none.k.sizes[3] = none.v.sizes[3] = none.o.sizes[3] = 60;
   EXPECT_FALSE(engine.supports(none));
   for (const auto& ask : {std::function<void()>([&] { engine.attention_forward(none); }),
-                          std::function<void()>([&] { (void)engine.attention_forward_workspace(none); })}) {
+                          std::function<void()>([&] { (void)engine.workspace_bytes(none); })}) {
     const auto [status, why] = answer_of(ask);
     EXPECT_EQ(status, WAVEJIT_UNSUPPORTED);
     EXPECT_THAT(why, HasSubstr("head dim"));
@@ -109,9 +109,9 @@ TEST(Edges, AZeroScaleIsTheDefaultUnlessItIsMeant) {
   Engine engine(plain_options());
   Problem problem(engine);
   const auto wanted = problem.run(engine);
-  problem.call.scale = 0;
+  problem.call.modifiers.scale = 0;
   EXPECT_EQ(problem.run(engine), wanted) << "1 / sqrt(64)";
-  problem.call.flags = WAVEJIT_SCALE_IS_ZERO;
+  problem.call.head.flags = WAVEJIT_SCALE_IS_ZERO;
   const auto uniform = problem.run(engine);
   EXPECT_NE(uniform, wanted);
   EXPECT_TRUE(std::equal(uniform.begin(), uniform.begin() + heads * head_dim, uniform.begin() + heads * head_dim))
@@ -122,24 +122,25 @@ TEST(Edges, APackedCallSaysHowLongItsLongestKeysAre) {
   Engine engine(plain_options());
   Problem problem(engine);
   const DeviceBuffer starts(engine, std::vector<std::int32_t>{0, 15, 40});
-  problem.call.query_starts = problem.call.key_starts = static_cast<const std::int32_t*>(starts.data());
-  problem.call.sequences = 2;
-  problem.call.max_query_length = 25;
-  problem.call.max_key_length = -1;
+  problem.call.sequences.query_starts = problem.call.sequences.key_starts =
+      static_cast<const std::int32_t*>(starts.data());
+  problem.call.sequences.count = 2;
+  problem.call.sequences.max_query_length = 25;
+  problem.call.sequences.max_key_length = -1;
   const auto [status, why] = answer_of([&] { engine.attention_forward(problem.call); });
   EXPECT_EQ(status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(why, HasSubstr("max_key_length"));
-  problem.call.max_key_length = 25;
+  problem.call.sequences.max_key_length = 25;
   EXPECT_TRUE(engine.supports(problem.call));
 }
 
 TEST(Edges, ACallMayRefuseToCompileAndHaveItDoneMeanwhile) {
   Engine engine(plain_options());
   Problem problem(engine);
-  problem.call.flags = WAVEJIT_NO_COMPILE;
+  problem.call.head.flags = WAVEJIT_NO_COMPILE;
   EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).first, WAVEJIT_NOT_READY);
   EXPECT_EQ(engine.statistics().compiled, 0U);
-  problem.call.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  problem.call.head.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   EXPECT_EQ(answer_of([&] { engine.attention_forward(problem.call); }).first, WAVEJIT_NOT_READY);
   for (int i = 0; i < 60'000 && !engine.is_ready(problem.call); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -234,10 +235,10 @@ TEST(Edges, NoLockIsHeldInTheCallersFunctionsAndTrimGivesBack) {
   ASSERT_EQ(hip_abi::hipSetDevice(attributes.device), hip_abi::hipSuccess);
   pool.engine = &engine;
   pool.call = problem.call;
-  problem.call.splits = 2;
+  problem.call.split.splits = 2;
   problem.run(engine);
   EXPECT_EQ(pool.given.size(), 1U);
-  problem.call.splits = 4;
+  problem.call.split.splits = 4;
   problem.run(engine);
   engine.trim();
   EXPECT_TRUE(pool.given.empty());
@@ -302,7 +303,7 @@ TEST(Edges, DeviceMemoryThatIsFullIsAStatusOfItsOwn) {
   constexpr std::size_t block = std::size_t{16} << 30;
   Engine engine(plain_options());
   Problem problem(engine, 1, 4096);
-  problem.call.splits = 4;
+  problem.call.split.splits = 4;
   const auto wanted = problem.run(engine);
   engine.trim();
   std::size_t free_bytes = 0;
@@ -409,7 +410,7 @@ TEST(Edges, AColdDecodeCallsReportAddsUpToTheWait) {
   decode.call.k = dense(k, WAVEJIT_FP16, 1, 4096, heads, head_dim);
   decode.call.v = dense(v, WAVEJIT_FP16, 1, 4096, heads, head_dim);
   auto report = make_report();
-  decode.call.report = &report;
+  decode.call.head.report = &report;
   const auto begun = std::chrono::steady_clock::now();
   engine.attention_forward(decode.call);
   const std::chrono::nanoseconds wait = std::chrono::steady_clock::now() - begun;
@@ -425,12 +426,12 @@ TEST(Edges, AfterADeviceFaultCallsNameTheKernelThatFailed) {
   Engine engine(plain_options());
   Problem problem(engine);
   auto report = make_report();
-  problem.call.report = &report;
+  problem.call.head.report = &report;
   problem.run(engine);
   hip_abi::hipPointerAttribute_t attributes = {};
   ASSERT_EQ(hip_abi::hipPointerGetAttributes(&attributes, problem.q.data()), hip_abi::hipSuccess);
   AttentionForward wild = problem.call;
-  wild.mask = WAVEJIT_MASK_CAUSAL;
+  wild.mask.bits = WAVEJIT_MASK_CAUSAL;
   // The report names the kernel here: where the fault comes before the call's end, that call fills no report.
   engine.attention_forward(wild);
   engine.synchronize();

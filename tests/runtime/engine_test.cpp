@@ -21,8 +21,8 @@ class EngineTest : public RuntimeTest {
   static wavejit_call_report reported(runtime::Engine& engine, wavejit_attention_forward_arguments call) {
     wavejit_call_report report{};
     report.size = sizeof report;
-    call.report = &report;
-    const auto outcome = attention_forward::run(engine, &call, nullptr);
+    call.head.report = &report;
+    const auto outcome = ForwardCalls::run(engine, &call, nullptr);
     if (!outcome) throw std::runtime_error(outcome.error().detail);
     return report;
   }
@@ -89,8 +89,8 @@ TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
     for (const std::int64_t queries : {1, 40, 100, 300})
       for (const std::uint32_t mask : {WAVEJIT_MASK_NONE, WAVEJIT_MASK_CAUSAL}) {
         auto call = good_call(1, queries, queries, 1, 1, head_dim);
-        call.mask = mask;
-        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        call.mask.bits = mask;
+        const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
         ASSERT_FALSE(outcome);
         EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
       }
@@ -101,7 +101,7 @@ TEST_F(EngineTest, ShapesWithoutKernelsDoNotFillMemory) {
 TEST_F(EngineTest, LoggedCallsAreDescriptorsThatExplainReads) {
   const auto engine = make_engine();
   auto call = good_call();
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   reported(*engine, call);
   const std::string text = "attention_forward fp16 b2 q255 k512 h8/2 d128 causal scale=0.125";
   EXPECT_THAT(log_, Contains("debug: call " + text));
@@ -130,7 +130,7 @@ TEST_F(EngineTest, EachShapeHasItsKernel) {
           auto call = good_call(1, 128, 128, 4, 4, head_dim);
           for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) t->dtype = dtype;
           if (lse) call.lse = good_lse(call);
-          call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+          call.mask.bits = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
           keys.emplace(reported(*engine, call).key);
         }
       }
@@ -154,7 +154,7 @@ TEST_F(EngineTest, ManyThreadsCompileOnce) {
       threads.emplace_back([&] {
         auto call = good_call();
         start.arrive_and_wait();
-        if (!attention_forward::run(*engine, &call, nullptr)) ++failed;
+        if (!ForwardCalls::run(*engine, &call, nullptr)) ++failed;
       });
     }
   }
@@ -176,8 +176,8 @@ TEST_F(EngineTest, DifferentShapesCompileAtOnce) {
       for (const bool causal : {false, true}) {
         threads.emplace_back([&, head_dim, causal] {
           auto call = good_call(1, 128, 128, 4, 4, head_dim);
-          call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
-          EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+          call.mask.bits = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+          EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
         });
       }
     }
@@ -206,7 +206,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelCompileOnce) {
     for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
-        EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+        EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
       });
     }
   }
@@ -230,7 +230,7 @@ TEST_F(EngineTest, ShapesThatLeadToOneKernelFailTogether) {
     for (const std::int64_t queries : {64, 255}) {
       threads.emplace_back([&, queries] {
         auto call = good_call(1, queries, 512);
-        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
         if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
       });
     }
@@ -252,7 +252,7 @@ TEST_F(EngineTest, ThreadsThatWaitForAFailedCompileFailToo) {
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&] {
         auto call = good_call();
-        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
         if (!outcome && outcome.error().status == WAVEJIT_COMPILE_FAILED) ++failed;
       });
     }
@@ -275,7 +275,7 @@ TEST_P(CompilerAnswers, BecomeStatuses) {
   const auto engine = make_engine();
   auto call = good_call();
   for (int round = 1; round <= 2; ++round) {
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().status, GetParam().status);
     EXPECT_THAT(outcome.error().detail, HasSubstr("told to fail"));
@@ -347,7 +347,7 @@ TEST_F(EngineTest, AFreshKernelThatTheLoaderRefusesIsAnErrorAfterOneCompile) {
   fake_hip().loads_to_refuse = 100;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidImage (200)"));
@@ -362,12 +362,12 @@ TEST_F(EngineTest, ADeviceOutOfMemoryIsNoReasonToDropAnEntry) {
   fake_hip().loads_to_refuse = 1;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_OUT_OF_MEMORY);
   EXPECT_EQ(statistics_of(*engine).loader_rejections, 0U);
   EXPECT_EQ(cache_files().size(), 1U);
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "and the next call may succeed";
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr)) << "and the next call may succeed";
   EXPECT_EQ(fake_codegen().compiles, 1U);
 }
 
@@ -375,7 +375,7 @@ TEST_F(EngineTest, AKernelThatReadsMoreArgumentsThanWeGiveIsNotLaunched) {
   fake_codegen().kernarg_bytes = sizeof(attention_forward::Arguments) + 8;
   const auto engine = make_engine();
   auto call = good_call();
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_EQ(fake_hip().launches, 0U);
@@ -385,12 +385,12 @@ TEST_F(EngineTest, ALaunchErrorIsToldWithHipsWords) {
   const auto engine = make_engine();
   fake_hip().launch_error = hip_abi::hipErrorInvalidValue;
   auto call = good_call();
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error().detail, HasSubstr("hipErrorInvalidValue"));
   fake_hip().launch_error = hip_abi::hipSuccess;
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
 }
 
 // HIP tells a kernel's error at a later call. That call is not to blame, and neither is what lies on disk.
@@ -398,13 +398,13 @@ TEST_F(EngineTest, AfterADeviceFaultCallsNameTheKernelsThatMayHaveFailed) {
   const auto engine = make_engine();
   auto first = good_call();
   auto second = good_call();
-  second.mask = WAVEJIT_MASK_CAUSAL;
+  second.mask.bits = WAVEJIT_MASK_CAUSAL;
   const std::string spec_of_first = reported(*engine, first).kernel_spec;
   ASSERT_TRUE(engine->synchronize());
   const std::string spec_of_second = reported(*engine, second).kernel_spec;
 
   fake_hip().launch_error = hip_abi::hipErrorIllegalAddress;
-  auto outcome = attention_forward::run(*engine, &first, nullptr);
+  auto outcome = ForwardCalls::run(*engine, &first, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
   EXPECT_THAT(outcome.error().detail, HasSubstr("an earlier kernel on "));
@@ -416,7 +416,7 @@ TEST_F(EngineTest, AfterADeviceFaultCallsNameTheKernelsThatMayHaveFailed) {
   fake_hip().launch_error = hip_abi::hipSuccess;
   reported(*engine, first);
   fake_hip().launch_error = hip_abi::hipErrorLaunchFailure;
-  outcome = attention_forward::run(*engine, &second, nullptr);
+  outcome = ForwardCalls::run(*engine, &second, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().detail,
               HasSubstr("this engine launched " + spec_of_first + "; " + spec_of_second + " (replays"));
@@ -426,7 +426,7 @@ TEST_F(EngineTest, AfterADeviceFaultCallsNameTheKernelsThatMayHaveFailed) {
   fake_hip().load_error = hip_abi::hipErrorIllegalAddress;
   fake_hip().loads_to_refuse = 1;
   const auto other = make_engine();
-  outcome = attention_forward::run(*other, &first, nullptr);
+  outcome = ForwardCalls::run(*other, &first, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
   EXPECT_THAT(outcome.error().detail, HasSubstr("this engine launched none (replays"));
@@ -439,13 +439,13 @@ TEST_F(EngineTest, AFaultThatReachesItsOwnLaunchIsThatKernels) {
   const auto engine = make_engine();
   auto first = good_call();
   auto second = good_call();
-  second.mask = WAVEJIT_MASK_CAUSAL;
+  second.mask.bits = WAVEJIT_MASK_CAUSAL;
   reported(*engine, first);
   const std::string spec_of_second = reported(*engine, second).kernel_spec;
   ASSERT_TRUE(engine->synchronize());
   fake_hip().launch_error = hip_abi::hipErrorIllegalAddress;
   for (const auto* call : {&second, &first}) {
-    const auto outcome = attention_forward::run(*engine, call, nullptr);
+    const auto outcome = ForwardCalls::run(*engine, call, nullptr);
     ASSERT_FALSE(outcome);
     EXPECT_EQ(outcome.error().status, WAVEJIT_DEVICE_ERROR);
     EXPECT_THAT(outcome.error().detail, HasSubstr("this engine launched " + spec_of_second + " (replays"));
@@ -529,14 +529,14 @@ TEST_F(EngineTest, TheCallersCurrentDeviceSurvives) {
   const auto engine = make_engine();  // on device 1
   set_current_device(0);
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().last.current_device, 1) << "the null stream is the current device's";
   EXPECT_EQ(current_device(), 0);
   const std::uint64_t switches = fake_hip().device_switches;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
   EXPECT_EQ(fake_hip().device_switches, switches) << "a created stream knows its device";
   set_current_device(1);
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().device_switches, switches);
   EXPECT_TRUE(engine->synchronize());
 }

@@ -122,12 +122,12 @@ class HotPath : public RuntimeTest {
     call_ = good_call();
     call_.lse = good_lse(call_);
     set_current_device(1);
-    ASSERT_TRUE(attention_forward::run(*engine_, &call_, nullptr));
+    ASSERT_TRUE(ForwardCalls::run(*engine_, &call_, nullptr));
   }
 
   bool make_calls() {
     bool good = true;
-    for (int i = 0; i < calls; ++i) good = good && attention_forward::run(*engine_, &call_, nullptr).has_value();
+    for (int i = 0; i < calls; ++i) good = good && ForwardCalls::run(*engine_, &call_, nullptr).has_value();
     return good;
   }
 
@@ -186,22 +186,23 @@ TEST_F(HotPath, TakesNoLock) {
 TEST_F(HotPath, AReportCostsNoAllocationEither) {
   wavejit_call_report report{};
   report.size = sizeof report;
-  call_.report = &report;
+  call_.head.report = &report;
   expect_no_allocation_and_no_lock();
 }
 
 // Decode over pages, whole and in runs.
 TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
   wavejit_attention_latent_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_BF16, 64, 1, 16, 576);
   call.o = wavejit_dense_tensor(fake_address(2), WAVEJIT_BF16, 64, 1, 16, 512);
   call.k = wavejit_dense_tensor(fake_address(3), WAVEJIT_BF16, 256, 64, 1, 576);
-  call.block_table = static_cast<const std::int32_t*>(fake_address(4));
-  call.table_columns = 128;
-  call.key_lengths = static_cast<const std::int32_t*>(fake_address(5));
-  call.max_key_length = 8192;
-  call.scale = 0.0721688F;
+  call.pages.block_table = static_cast<const std::int32_t*>(fake_address(4));
+  call.pages.table_columns = 128;
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(5));
+  call.sequences.max_key_length = 8192;
+  call.modifiers.scale = 0.0721688F;
   const auto run = [&] {
     const auto problem = attention_latent::check(&call);
     if (!problem) return false;
@@ -220,8 +221,8 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
                                                         {4, 576, 512, WAVEJIT_TWO_LAUNCHES},
                                                         {1, 512, 512},
                                                         {4, 320, 256}}) {
-    call.splits = splits;
-    call.flags = flags;
+    call.split.splits = splits;
+    call.head.flags = flags;
     call.q.sizes[3] = call.k.sizes[3] = dims;
     call.o.sizes[3] = value_dims;
     ASSERT_TRUE(run());
@@ -237,7 +238,7 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
 }
 
 TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
-  call_.splits = 2;
+  call_.split.splits = 2;
   call_.k = wavejit_dense_tensor(call_.k.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   call_.v = wavejit_dense_tensor(call_.v.data, WAVEJIT_FP16, 2, 4096, 2, 128);
   ASSERT_TRUE(make_calls());
@@ -249,16 +250,16 @@ TEST_F(HotPath, SplittingKeysCostsNoAllocationEither) {
 TEST_F(HotPath, KeysInPagesCostNoAllocationAndNoLockEither) {
   call_ = good_call(4, 1, 64);
   call_.k.sizes[0] = call_.v.sizes[0] = 256;
-  call_.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
-  call_.block_table = static_cast<const std::int32_t*>(fake_address(7));
-  call_.table_columns = 64;
-  call_.max_key_length = 4096;
+  call_.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
+  call_.pages.block_table = static_cast<const std::int32_t*>(fake_address(7));
+  call_.pages.table_columns = 64;
+  call_.sequences.max_key_length = 4096;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call_.report = &report;
+  call_.head.report = &report;
   ASSERT_TRUE(make_calls());
   EXPECT_NE(std::string_view(report.kernel_spec).find(" paged "), std::string_view::npos) << report.kernel_spec;
-  call_.report = nullptr;
+  call_.head.report = nullptr;
   expect_no_allocation_and_no_lock();
   expect_no_system_call();
 }
@@ -267,16 +268,16 @@ TEST_F(HotPath, KeysInPagesCostNoAllocationAndNoLockEither) {
 TEST_F(HotPath, MixingLongAndShortQueriesCostsNoAllocationEither) {
   call_ = good_call(1, 519, 4096);
   call_.k.sizes[0] = call_.v.sizes[0] = 8;
-  call_.query_starts = static_cast<const std::int32_t*>(fake_address(6));
-  call_.key_lengths = static_cast<const std::int32_t*>(fake_address(7));
-  call_.sequences = 8;
-  call_.max_query_length = 512;
+  call_.sequences.query_starts = static_cast<const std::int32_t*>(fake_address(6));
+  call_.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(7));
+  call_.sequences.count = 8;
+  call_.sequences.max_query_length = 512;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call_.report = &report;
+  call_.head.report = &report;
   ASSERT_TRUE(make_calls());
   EXPECT_NE(std::string_view(report.kernel_spec).find(" rows=many "), std::string_view::npos) << report.kernel_spec;
-  call_.report = nullptr;
+  call_.head.report = nullptr;
   expect_no_allocation_and_no_lock();
   expect_no_system_call();
 }

@@ -30,60 +30,61 @@ Forward paged_call(wavejit_dtype dtype) {
   Forward call = good_call(64, 1, 64, 64, 8);
   call.k = wavejit_dense_tensor(fake_address(2), dtype, 4096, 16, 8, 128);
   call.v = wavejit_dense_tensor(fake_address(3), dtype, 4096, 16, 8, 128);
-  call.block_table = numbers_at(6);
-  call.table_columns = 64;
-  call.key_lengths = numbers_at(7);
-  call.max_key_length = 1024;
+  call.pages.block_table = numbers_at(6);
+  call.pages.table_columns = 64;
+  call.sequences.key_lengths = numbers_at(7);
+  call.sequences.max_key_length = 1024;
   return call;
 }
 
 std::vector<Forward> forward_calls() {
   std::vector<Forward> calls = {good_call(), paged_call(WAVEJIT_FP16), paged_call(WAVEJIT_E4M3)};
   calls[0].lse = good_lse(calls[0]);
-  calls[2].k_scale = one_number(8);
-  calls[2].v_scale = one_number(9);
+  calls[2].scales.k_scale = one_number(8);
+  calls[2].scales.v_scale = one_number(9);
   Forward& window = calls.emplace_back(good_call());
-  window.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;
-  window.window_left = 128;
-  window.window_right = -1;
-  window.sink = one_number(10, WAVEJIT_FP32, 8);
+  window.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;
+  window.mask.window_left = 128;
+  window.mask.window_right = -1;
+  window.modifiers.sink = one_number(10, WAVEJIT_FP32, 8);
   Forward& split = calls.emplace_back(good_call(1, 1, 8192));
-  split.splits = 4;
-  split.workspace = fake_address(11);
-  split.workspace_bytes = std::size_t{1} << 24U;
+  split.split.splits = 4;
+  split.split.workspace = fake_address(11);
+  split.split.workspace_bytes = std::size_t{1} << 24U;
   Forward& packed = calls.emplace_back(good_call(1, 640, 640));
-  packed.query_starts = numbers_at(12);
-  packed.key_starts = numbers_at(13);
-  packed.sequences = 4;
-  packed.max_query_length = packed.max_key_length = 320;
-  packed.mask = WAVEJIT_MASK_CAUSAL;
+  packed.sequences.query_starts = numbers_at(12);
+  packed.sequences.key_starts = numbers_at(13);
+  packed.sequences.count = 4;
+  packed.sequences.max_query_length = packed.sequences.max_key_length = 320;
+  packed.mask.bits = WAVEJIT_MASK_CAUSAL;
   return calls;
 }
 
 std::vector<Latent> latent_calls() {
   Latent call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_BF16, 64, 1, 16, 576);
   call.k = wavejit_dense_tensor(fake_address(2), WAVEJIT_BF16, 256, 64, 1, 576);
   call.o = wavejit_dense_tensor(fake_address(3), WAVEJIT_BF16, 64, 1, 16, 512);
   call.lse = {
       .data = fake_address(4), .dtype = WAVEJIT_FP32, .reserved = 0, .sizes = {64, 16, 1, 1}, .strides = {16, 1, 1, 1}};
-  call.block_table = numbers_at(5);
-  call.table_columns = 128;
-  call.key_lengths = numbers_at(6);
-  call.max_key_length = 8192;
-  call.scale = 0.0721688F;
+  call.pages.block_table = numbers_at(5);
+  call.pages.table_columns = 128;
+  call.sequences.key_lengths = numbers_at(6);
+  call.sequences.max_key_length = 8192;
+  call.modifiers.scale = 0.0721688F;
   Latent apart = call;
   apart.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_BF16, 64, 1, 16, 512);
   apart.q_rope = wavejit_dense_tensor(fake_address(7), WAVEJIT_BF16, 64, 1, 16, 64);
   apart.k = wavejit_dense_tensor(fake_address(2), WAVEJIT_BF16, 256, 64, 1, 512);
   apart.k_rope = wavejit_dense_tensor(fake_address(8), WAVEJIT_BF16, 256, 64, 1, 64);
   Latent listed = call;
-  listed.key_indices = numbers_at(9);
-  listed.top_k = 2048;
+  listed.key_list.indices = numbers_at(9);
+  listed.key_list.top_k = 2048;
   Latent narrow = call;
   narrow.k.dtype = WAVEJIT_E4M3;
-  narrow.k_scale = one_number(10);
+  narrow.scales.k_scale = one_number(10);
   return {call, apart, listed, narrow};
 }
 
@@ -92,9 +93,9 @@ std::string plan_in_words(const runtime::Engine& engine, const Forward& call, at
   const auto problem = attention_forward::check_attention_forward(&call);
   if (!problem) return problem.error().detail;
   plan.problem = *problem;
-  plan.splits =
-      attention_forward::plan_splits(*problem, engine.target_row(), engine.toggles(),
-                                     call.workspace == nullptr ? attention_forward::any_reach : call.workspace_bytes);
+  plan.splits = attention_forward::plan_splits(
+      *problem, engine.target_row(), engine.toggles(),
+      call.split.workspace == nullptr ? attention_forward::any_reach : call.split.workspace_bytes);
   plan.code = attention_forward::kernel_shape(*problem, plan.splits, engine.target_row(), engine.toggles()).code();
   return {};
 }
@@ -104,7 +105,8 @@ std::string plan_in_words(const runtime::Engine& engine, const Latent& call, att
   attention_latent::take_rows(*problem, engine.target_row(), engine.toggles());
   plan.problem = *problem;
   plan.runs = attention_latent::plan_runs(
-      *problem, engine.target_row(), call.workspace == nullptr ? attention_latent::any_reach : call.workspace_bytes);
+      *problem, engine.target_row(),
+      call.split.workspace == nullptr ? attention_latent::any_reach : call.split.workspace_bytes);
   plan.code = attention_latent::shape_of(*problem, plan.runs).shape().code;
   return {};
 }
@@ -193,14 +195,14 @@ TEST_F(KnownCalls, WhatIsKnownOfLatentCallsIsWhatACheckSays) {
 // Calls that depend on more addresses than a known call compares.
 TEST_F(KnownCalls, CallsWithABiasAReportOrListsAreNotKept) {
   Forward bias = good_call();
-  bias.bias = wavejit_dense_tensor(fake_address(6), WAVEJIT_FP16, 1, 1, 255, 512);
+  bias.modifiers.bias = wavejit_dense_tensor(fake_address(6), WAVEJIT_FP16, 1, 1, 255, 512);
   Forward report = good_call();
   wavejit_call_report wanted{};
   wanted.size = sizeof wanted;
-  report.report = &wanted;
+  report.head.report = &wanted;
   Forward listed = paged_call(WAVEJIT_FP16);
-  listed.key_indices = numbers_at(9);
-  listed.top_k = 512;
+  listed.key_list.indices = numbers_at(9);
+  listed.key_list.top_k = 512;
   for (const Forward& call : {bias, report, listed}) {
     attention_forward::CallPlan plan;
     keep_checked(call, plan);
@@ -241,11 +243,11 @@ TEST_F(KnownCalls, TheLastFourAreKnown) {
 // Whole calls: what a known one launches is what it launched at first, elsewhere.
 TEST_F(KnownCalls, LaunchTheirOwnTensors) {
   Forward call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine_, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine_, &call, nullptr));
   const FakeLaunch first = fake_hip().last;
   call.q.data = fake_address(20);
   call.o.data = fake_address(21);
-  ASSERT_TRUE(attention_forward::run(*engine_, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine_, &call, nullptr));
   attention_forward::Arguments moved = first.arguments;
   moved.q = std::uint64_t{20} << 32U;
   moved.o = std::uint64_t{21} << 32U;
@@ -254,7 +256,7 @@ TEST_F(KnownCalls, LaunchTheirOwnTensors) {
   EXPECT_EQ(std::memcmp(&fake_hip().last.arguments, &moved, sizeof moved), 0);
   // And it is refused as at first.
   call.o.data = call.q.data;
-  const auto refused = attention_forward::run(*engine_, &call, nullptr);
+  const auto refused = ForwardCalls::run(*engine_, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().detail, ::testing::HasSubstr("o.data"));
   EXPECT_EQ(fake_hip().launches, 2U);

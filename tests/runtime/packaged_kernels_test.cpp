@@ -55,7 +55,7 @@ TEST_F(PackagedKernelsTest, FirstCallOfAFreshInstallIsADiskHit) {
   package();
   const auto engine = make_engine();
   const auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   const auto statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.disk_hits, 1U);
   EXPECT_EQ(statistics.layer_hits, 1U);
@@ -68,8 +68,8 @@ TEST_F(PackagedKernelsTest, WhatIsNotPackagedIsCompiledWithoutAWord) {
   package();
   const auto engine = make_engine();
   auto call = good_call();
-  call.softcap = 30.0F;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  call.modifiers.softcap = 30.0F;
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(statistics_of(*engine).compiled, 1U);
   EXPECT_EQ(warnings(), 0);
 }
@@ -79,7 +79,7 @@ TEST_F(PackagedKernelsTest, CanBeSwitchedOff) {
   config_.cache_packaged.value = false;
   const auto engine = make_engine();
   const auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(statistics_of(*engine).compiled, 1U);
 }
 
@@ -89,7 +89,7 @@ TEST_F(PackagedKernelsTest, AnotherVersionIsToldOnce) {
     const auto engine = make_engine();
     for (const std::int64_t queries : {1, 64, 255}) {
       const auto call = good_call(2, queries);
-      ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+      ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
     }
   }
   ASSERT_EQ(warnings(), 1);
@@ -104,7 +104,7 @@ TEST_F(PackagedKernelsTest, AnotherFamilysVersionSaysNothing) {
   package_of_other_version("row_sum fp32");
   const auto engine = make_engine();
   const auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(warnings(), 0);
 }
 
@@ -113,7 +113,7 @@ TEST_F(PackagedKernelsTest, AnArchiveThatIsGoneIsOneWarning) {
   const auto engine = make_engine();
   for (const std::int64_t queries : {1, 64, 255}) {
     const auto call = good_call(2, queries);
-    ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   }
   EXPECT_EQ(std::ranges::count_if(log_, [&](const std::string& line) { return line.contains(archive()); }), 1);
 }

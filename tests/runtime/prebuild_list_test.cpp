@@ -55,11 +55,11 @@ class PrebuildListTest : public RuntimeTest {
                 for (wavejit_tensor* tensor : {&call.q, &call.k, &call.v, &call.o, &call.lse})
                   if (tensor->data != nullptr) tensor->data = fake_address(++apart << 16U);
                 call.q.dtype = call.k.dtype = call.v.dtype = call.o.dtype = dtype;
-                call.mask = mask;
+                call.mask.bits = mask;
                 wavejit_call_report report{};
                 report.size = sizeof report;
-                call.report = &report;
-                const auto outcome = attention_forward::run(*engine, &call, nullptr);
+                call.head.report = &report;
+                const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
                 if (outcome) {
                   specs.insert(report.kernel_spec);
                 } else {

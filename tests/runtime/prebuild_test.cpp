@@ -128,7 +128,7 @@ TEST_F(PrebuildTest, AFolderTakesWhatTheCacheHasAndCompilesTheRest) {
   config_.cache_layers.value = {folder};
   auto call = good_call();
   const auto engine = make_engine();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(statistics_of(*engine).disk_hits, 1U);
 }
 
@@ -146,9 +146,9 @@ TEST_F(PrebuildTest, AnArchiveHoldsTheListAndNothingElse) {
   config_.cache_layers.value = {elsewhere_.path() + "/out"};
   const auto engine = make_engine();
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
-  call.mask = WAVEJIT_MASK_CAUSAL;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(statistics_of(*engine).disk_hits, 2U);
 }
 

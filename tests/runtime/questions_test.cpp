@@ -30,7 +30,7 @@ class Questions : public RuntimeTest {
   // Until the engine's thread has loaded the call's kernel; 20 s at most.
   static bool becomes_ready(const runtime::Engine& engine, const Call& call) {
     for (int i = 0; i < 20'000; ++i) {
-      if (attention_forward::is_ready(engine, &call)) return true;
+      if (ForwardCalls::is_ready(engine, &call)) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return false;
@@ -39,18 +39,18 @@ class Questions : public RuntimeTest {
 
 TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
   const auto engine = make_engine();
-  const auto asked = [&](const Call& call) { return attention_forward::supports(*engine, &call); };
-  const auto made = [&](const Call& call) { return attention_forward::run(*engine, &call, nullptr); };
+  const auto asked = [&](const Call& call) { return ForwardCalls::supports(*engine, &call); };
+  const auto made = [&](const Call& call) { return ForwardCalls::run(*engine, &call, nullptr); };
   std::vector<Call> bad;
   bad.push_back(good_call(1, 4, 4, 1, 1, 264));  // no kernel for the head dim
   bad.push_back(good_call());
   bad.back().q.data = nullptr;
   bad.push_back(good_call());
-  bad.back().splits = -1;
+  bad.back().split.splits = -1;
   bad.push_back(good_call(1, 4, 4096));
-  bad.back().splits = 4;
-  bad.back().workspace = fake_address(9);
-  bad.back().workspace_bytes = 256;
+  bad.back().split.splits = 4;
+  bad.back().split.workspace = fake_address(9);
+  bad.back().split.workspace_bytes = 256;
   bad.push_back(good_call(1, (std::int64_t{1} << 24) + 256, 4, 1, 1, 64));  // more query tiles than a grid has
   for (const Call& call : bad) {
     const auto answer = asked(call);
@@ -74,7 +74,7 @@ TEST_F(Questions, SupportedAnswersWhatTheCallWould) {
 TEST_F(Questions, TheWorkspaceOfACallThatNoKernelDoesIsRefused) {
   const auto engine = make_engine("gfx942");
   Call call = good_call(1, 4, 4, 1, 1, 264);
-  const auto bytes = attention_forward::workspace_of(*engine, &call);
+  const auto bytes = ForwardCalls::workspace(*engine, &call);
   ASSERT_FALSE(bytes);
   EXPECT_EQ(bytes.error().status, WAVEJIT_UNSUPPORTED);
   EXPECT_THAT(bytes.error().detail, HasSubstr("head dim 264"));
@@ -83,28 +83,52 @@ TEST_F(Questions, TheWorkspaceOfACallThatNoKernelDoesIsRefused) {
 TEST_F(Questions, ReadyOnceTheKernelIsLoaded) {
   const auto engine = make_engine();
   Call call = good_call();
-  const auto before = attention_forward::is_ready(*engine, &call);
+  const auto before = ForwardCalls::is_ready(*engine, &call);
   EXPECT_EQ(status_of(before), WAVEJIT_NOT_READY);
   EXPECT_THAT(before.error().detail, HasSubstr(asked_line));
   expect_nothing_happened();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
-  EXPECT_TRUE(attention_forward::is_ready(*engine, &call));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &call));
   const Call impossible = good_call(1, 4, 4, 1, 1, 264);
-  EXPECT_EQ(status_of(attention_forward::is_ready(*engine, &impossible)), WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(status_of(ForwardCalls::is_ready(*engine, &impossible)), WAVEJIT_UNSUPPORTED);
+}
+
+TEST_F(Questions, PreparedACallLaunchesNothingAndIsReady) {
+  const auto engine = make_engine();
+  Call call = good_call();
+  call.head.flags = WAVEJIT_NO_COMPILE;  // whoever prepares may wait
+  ASSERT_TRUE(ForwardCalls::prepare(*engine, &call));
+  EXPECT_EQ(fake_hip().launches, 0U);
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &call));
+  ASSERT_TRUE(ForwardCalls::prepare(*engine, &call)) << "what is loaded is left alone";
+  EXPECT_EQ(fake_codegen().compiles, 1U);
+  EXPECT_EQ(statistics_of(*engine).prepared, 2U);
+  EXPECT_EQ(statistics_of(*engine).memory_hits, 1U);
+
+  engine->seal(true);
+  EXPECT_TRUE(ForwardCalls::prepare(*engine, &call));
+  const Call other = good_call(1, 4, 4, 1, 1, 64);
+  const auto refused = ForwardCalls::prepare(*engine, &other);
+  EXPECT_EQ(status_of(refused), WAVEJIT_SEALED);
+  EXPECT_THAT(refused.error().detail, HasSubstr("wavejit_engine_seal(engine, 0)"));
+  const Call impossible = good_call(1, 4, 4, 1, 1, 264);
+  EXPECT_EQ(status_of(ForwardCalls::prepare(*engine, &impossible)), WAVEJIT_UNSUPPORTED);
+  EXPECT_EQ(statistics_of(*engine).refused_sealed, 1U);
 }
 
 TEST_F(Questions, TheDescriptionIsALineOfTheCall) {
   const auto engine = make_engine();
   Call call = good_call();
-  call.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_EQ(*attention_forward::description_of(*engine, &call), std::string(asked_line) + " causal scale=0.125");
-  call.scale = 0;
-  EXPECT_EQ(*attention_forward::description_of(*engine, &call), std::string(asked_line) + " causal");
-  call.flags = WAVEJIT_SCALE_IS_ZERO;
-  EXPECT_EQ(*attention_forward::description_of(*engine, &call), std::string(asked_line) + " causal scale=0");
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
+  EXPECT_EQ(*ForwardCalls::describe(*engine, &call), std::string(asked_line) + " causal scale=0.125");
+  call.modifiers.scale = 0;
+  EXPECT_EQ(*ForwardCalls::describe(*engine, &call), std::string(asked_line) + " causal");
+  call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+  EXPECT_EQ(*ForwardCalls::describe(*engine, &call), std::string(asked_line) + " causal scale=0");
   expect_nothing_happened();
   call.q.data = nullptr;
-  EXPECT_EQ(attention_forward::description_of(*engine, &call).error().status, WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(ForwardCalls::describe(*engine, &call).error().status, WAVEJIT_INVALID_ARGUMENT);
 }
 
 // ---- Calls that must not compile
@@ -113,8 +137,8 @@ TEST_F(Questions, TheDescriptionIsALineOfTheCall) {
 TEST_F(Questions, NoCompileMakesNothing) {
   const auto engine = make_engine();
   Call call = good_call();
-  call.flags = WAVEJIT_NO_COMPILE;
-  const auto refused = attention_forward::run(*engine, &call, nullptr);
+  call.head.flags = WAVEJIT_NO_COMPILE;
+  const auto refused = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_NOT_READY);
   EXPECT_THAT(refused.error().detail,
@@ -122,19 +146,19 @@ TEST_F(Questions, NoCompileMakesNothing) {
   expect_nothing_happened();
   EXPECT_EQ(statistics_of(*engine).refused_no_compile, 1U);
 
-  call.flags = 0;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
-  call.flags = WAVEJIT_NO_COMPILE;
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "what is loaded is launched";
+  call.head.flags = 0;
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
+  call.head.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr)) << "what is loaded is launched";
   EXPECT_EQ(fake_hip().launches, 2U);
 
   Call impossible = good_call(1, 4, 4, 1, 1, 264);
-  impossible.flags = WAVEJIT_NO_COMPILE;
-  EXPECT_EQ(status_of(attention_forward::run(*engine, &impossible, nullptr)), WAVEJIT_UNSUPPORTED);
+  impossible.head.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_EQ(status_of(ForwardCalls::run(*engine, &impossible, nullptr)), WAVEJIT_UNSUPPORTED);
   engine->seal(true);
   Call other = good_call(1, 4, 4, 1, 1, 64);
-  other.flags = WAVEJIT_NO_COMPILE;
-  EXPECT_EQ(status_of(attention_forward::run(*engine, &other, nullptr)), WAVEJIT_SEALED);
+  other.head.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_EQ(status_of(ForwardCalls::run(*engine, &other, nullptr)), WAVEJIT_SEALED);
 }
 
 TEST_F(Questions, BehindTheCallTheKernelIsMade) {
@@ -142,16 +166,16 @@ TEST_F(Questions, BehindTheCallTheKernelIsMade) {
   fake_codegen().awaits = [&] { return may_go.load(); };
   const auto engine = make_engine();
   Call call = good_call();
-  call.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  call.head.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   for (int i = 0; i < 3; ++i) {
-    const auto refused = attention_forward::run(*engine, &call, nullptr);
+    const auto refused = ForwardCalls::run(*engine, &call, nullptr);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().status, WAVEJIT_NOT_READY) << "the caller does not wait";
     EXPECT_THAT(refused.error().detail, HasSubstr("it is being made meanwhile"));
   }
   may_go = true;
   ASSERT_TRUE(becomes_ready(*engine, call));
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_codegen().compiles, 1U) << "three calls asked for one kernel";
   EXPECT_EQ(fake_hip().launches, 1U);
   const auto statistics = statistics_of(*engine);
@@ -164,12 +188,12 @@ TEST_F(Questions, WhatFailedBehindIsToldToTheNextCall) {
   fake_codegen().status = WAVEJIT_CODEGEN_CRASHED;
   const auto engine = make_engine();
   Call call = good_call();
-  call.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  wavejit_status last = status_of(attention_forward::run(*engine, &call, nullptr));
+  call.head.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  wavejit_status last = status_of(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(last, WAVEJIT_NOT_READY);
   for (int i = 0; i < 20'000 && last == WAVEJIT_NOT_READY; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    last = status_of(attention_forward::run(*engine, &call, nullptr));
+    last = status_of(ForwardCalls::run(*engine, &call, nullptr));
   }
   EXPECT_EQ(last, WAVEJIT_COMPILE_FAILED);
 }
@@ -181,8 +205,8 @@ TEST_F(Questions, AnEngineMayGoWhileKernelsAreMade) {
     const auto engine = make_engine();
     for (const std::int64_t head_dim : {64, 128, 256}) {
       Call call = good_call(1, 4, 4, 1, 1, head_dim);
-      call.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-      EXPECT_FALSE(attention_forward::run(*engine, &call, nullptr));
+      call.head.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+      EXPECT_FALSE(ForwardCalls::run(*engine, &call, nullptr));
     }
   }
   EXPECT_LT(fake_codegen().compiles, 3U);
@@ -233,14 +257,14 @@ TEST_F(Questions, NoLogLineIsWrittenUnderTheMissLogsLock) {
                                                     // Another thread's miss meanwhile.
                                                     std::thread([&] {
                                                       Call other = good_call(1, 4, 4, 1, 1, 64);
-                                                      EXPECT_TRUE(attention_forward::run(*raw, &other, nullptr));
+                                                      EXPECT_TRUE(ForwardCalls::run(*raw, &other, nullptr));
                                                     }).join();
                                                   });
   const auto engine = runtime::Engine::assemble(config_, fake_device(), *codegen_, std::move(logger));
   ASSERT_TRUE(engine);
   raw = engine->get();
   Call call = good_call();
-  EXPECT_TRUE(attention_forward::run(*raw, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*raw, &call, nullptr));
   EXPECT_TRUE(called);
 }
 

@@ -13,11 +13,15 @@
 
 #include "fake_codegen.h"
 #include "fake_hip.h"
+#include "runtime/call/call_functions.h"
 #include "runtime/call/engine.h"
 #include "templates/attention_forward/api/run.h"
 #include "tests/support/scratch_directory.h"
 
 namespace wavejit::tests {
+
+// attention_forward on an engine: run, supports, is_ready, prepare, workspace, describe.
+using ForwardCalls = runtime::Answers<attention_forward::Calls>;
 
 // Addresses that no launch will follow: the fakes read no device memory.
 inline void* fake_address(std::uint64_t number) { return numbered(number << 32U); }
@@ -26,12 +30,13 @@ inline wavejit_attention_forward_arguments good_call(std::int64_t batch = 2, std
                                                      std::int64_t key_length = 512, std::int64_t query_heads = 8,
                                                      std::int64_t kv_heads = 2, std::int64_t head_dim = 128) {
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = wavejit_dense_tensor(fake_address(1), WAVEJIT_FP16, batch, query_length, query_heads, head_dim);
   call.k = wavejit_dense_tensor(fake_address(2), WAVEJIT_FP16, batch, key_length, kv_heads, head_dim);
   call.v = wavejit_dense_tensor(fake_address(3), WAVEJIT_FP16, batch, key_length, kv_heads, head_dim);
   call.o = wavejit_dense_tensor(fake_address(4), WAVEJIT_FP16, batch, query_length, query_heads, head_dim);
-  call.scale = 0.125F;
+  call.modifiers.scale = 0.125F;
   return call;
 }
 

@@ -46,7 +46,7 @@ class Serving : public RuntimeTest {
   }
   static runtime::Failure failure_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
                                      ihipStream_t* stream = nullptr) {
-    auto outcome = attention_forward::run(engine, &call, stream);
+    auto outcome = ForwardCalls::run(engine, &call, stream);
     if (outcome) throw std::runtime_error("the call succeeded");
     return outcome.error();
   }
@@ -88,7 +88,7 @@ TEST_F(Serving, PreparedCallsFindTheirKernels) {
   EXPECT_EQ(fake_codegen().compiles, 4U) << "two lines share kernels; decode has two, by the batch";
   EXPECT_EQ(fake_hip().module_loads, 4U);
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().module_loads, 4U);
   const auto statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.prepared, 4U);
@@ -108,7 +108,7 @@ TEST_F(Serving, ALineWithARangePreparesEveryClassOfLength) {
   engine->seal(true);
   for (const std::int64_t queries : {1, 32, 33, 64, 65, 255, 256, 4096}) {
     const auto call = good_call(2, queries);
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     EXPECT_TRUE(outcome) << queries << ": " << outcome.error().detail;
   }
   EXPECT_EQ(fake_codegen().compiles, compiles);
@@ -129,8 +129,8 @@ TEST_F(Serving, ACausalLinePreparesSingleAndPairedTiles) {
   engine->seal(true);
   for (const std::int64_t batch : {1, 16, 64}) {
     auto call = good_call(batch, 1024, 1024);
-    call.mask = WAVEJIT_MASK_CAUSAL;
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    call.mask.bits = WAVEJIT_MASK_CAUSAL;
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     EXPECT_TRUE(outcome) << batch << ": " << outcome.error().detail;
   }
   EXPECT_EQ(fake_hip().launches, 3U);
@@ -209,9 +209,9 @@ TEST_F(Serving, ASealedEngineRefusesAndNamesTheLine) {
   ASSERT_TRUE(prepare(*engine, {decode}));
   engine->seal(true);
   auto warm = good_call(64, 1, 512);
-  EXPECT_TRUE(attention_forward::run(*engine, &warm, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &warm, nullptr));
   auto cold = good_call();
-  cold.mask = WAVEJIT_MASK_CAUSAL;
+  cold.mask.bits = WAVEJIT_MASK_CAUSAL;
   const std::uint64_t launches = fake_hip().launches;
   for (int round = 0; round < 3; ++round) {
     const runtime::Failure failure = failure_of(*engine, cold);
@@ -230,7 +230,7 @@ TEST_F(Serving, ASealedEngineRefusesAndNamesTheLine) {
   engine->seal(false);
   ASSERT_TRUE(prepare(*engine, {(std::string(good_line) + " causal").c_str()}));
   engine->seal(true);
-  EXPECT_TRUE(attention_forward::run(*engine, &cold, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &cold, nullptr));
 }
 
 TEST_F(Serving, WhatNoKernelDoesIsToldAsSuch) {
@@ -269,7 +269,7 @@ TEST_F(Serving, AColdCallInACaptureIsRefusedBeforeAnythingHappens) {
   ASSERT_TRUE(prepare(*engine, {good_line}));
   const std::uint64_t questions = fake_hip().capture_questions;
   auto call = good_call();
-  EXPECT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, created_stream()));
   EXPECT_EQ(fake_hip().launches, 1U);
   EXPECT_EQ(fake_hip().capture_questions, questions);
 }
@@ -280,7 +280,7 @@ TEST_F(Serving, ACallWithAReportIsRefusedTheSameWay) {
   wavejit_call_report report{};
   report.size = sizeof report;
   auto call = good_call();
-  call.report = &report;
+  call.head.report = &report;
   EXPECT_EQ(failure_of(*engine, call, created_stream()).status, WAVEJIT_NOT_READY);
 }
 
@@ -288,7 +288,7 @@ TEST_F(Serving, TheNullStreamIsNeverCaptured) {
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   const auto engine = make_engine();
   auto call = good_call();
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().capture_questions, 0U);
 }
 
@@ -296,7 +296,7 @@ TEST_F(Serving, CheckingLengthsWouldWaitForTheStream) {
   const auto engine = make_engine();
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   auto call = good_call();
-  call.flags = WAVEJIT_CHECK_LENGTHS;
+  call.head.flags = WAVEJIT_CHECK_LENGTHS;
   const runtime::Failure failure = failure_of(*engine, call, created_stream());
   EXPECT_EQ(failure.status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(failure.detail, HasSubstr("WAVEJIT_CHECK_LENGTHS"));
@@ -305,7 +305,7 @@ TEST_F(Serving, CheckingLengthsWouldWaitForTheStream) {
 TEST_F(Serving, LoadingBreaksNobodysCapture) {
   const auto engine = make_engine();
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, created_stream()));
   EXPECT_EQ(fake_hip().module_loads, 1U);
   EXPECT_EQ(fake_hip().strict_loads, 0U) << "the thread's capture mode was relaxed";
   hip_abi::hipStreamCaptureMode mode = hip_abi::hipStreamCaptureModeGlobal;
@@ -328,7 +328,7 @@ TEST_F(Serving, AColdDecodeCallMakesItsOwnKernelsFirst) {
     return fake_codegen().begun <= static_cast<int>(kernels_of_split) || fake_hip().launches > 0;
   };
   auto call = split_decode();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().launches, kernels_of_split);
   engine->seal(true);  // waits for what is made behind
   EXPECT_EQ(fake_codegen().compiles, kernels_of_split + kernels_behind);
@@ -342,7 +342,7 @@ TEST_F(Serving, AColdDecodeCallMakesItsOwnKernelsFirst) {
 TEST_F(Serving, ARefusedDecodeCallIsCountedOnce) {
   const auto engine = make_engine();
   auto never = split_decode();
-  never.flags = WAVEJIT_NO_COMPILE;
+  never.head.flags = WAVEJIT_NO_COMPILE;
   EXPECT_EQ(failure_of(*engine, never).status, WAVEJIT_NOT_READY);
   engine->seal(true);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(failure_of(*engine, split_decode()).status, WAVEJIT_SEALED);
@@ -360,9 +360,9 @@ TEST_F(Serving, ACaptureBehindAColdDecodeCallFindsItsKernel) {
   const auto engine = make_engine();
   auto call = split_decode();
   fake_codegen().delay_ms = 50;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, created_stream()));
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
-  EXPECT_TRUE(attention_forward::run(*engine, &call, created_stream()));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, created_stream()));
   EXPECT_EQ(fake_hip().launches, kernels_of_split + 1);
   EXPECT_EQ(statistics_of(*engine).refused_capturing, 0U);
 }
@@ -371,20 +371,20 @@ TEST_F(Serving, ACaptureBehindAColdDecodeCallFindsItsKernel) {
 TEST_F(Serving, SplitsThatNobodyPreparedAreNoReasonToRefuse) {
   const auto engine = make_engine();
   auto prompt = good_call(2, 100, 5000, 8, 1, 64);
-  ASSERT_TRUE(attention_forward::run(*engine, &prompt, nullptr));  // whole
+  ASSERT_TRUE(ForwardCalls::run(*engine, &prompt, nullptr));  // whole
   const std::uint64_t launches = fake_hip().launches;
-  prompt.splits = 4;
+  prompt.split.splits = 4;
   auto never = prompt;
-  never.flags = WAVEJIT_NO_COMPILE;
-  EXPECT_TRUE(attention_forward::is_ready(*engine, &never));
-  EXPECT_TRUE(attention_forward::run(*engine, &never, nullptr));
+  never.head.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &never));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &never, nullptr));
   engine->seal(true);
-  EXPECT_TRUE(attention_forward::is_ready(*engine, &prompt));
-  EXPECT_TRUE(attention_forward::run(*engine, &prompt, nullptr));
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &prompt));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &prompt, nullptr));
   EXPECT_EQ(fake_hip().launches, launches + 2) << "no combine";
   EXPECT_EQ(fake_codegen().compiles, 1U);
   engine->seal(false);
-  EXPECT_TRUE(attention_forward::run(*engine, &prompt, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &prompt, nullptr));
   EXPECT_EQ(fake_hip().launches, launches + 4) << "walk and combine: who may compile gets what it asks for";
   const wavejit_statistics statistics = statistics_of(*engine);
   EXPECT_EQ(statistics.refused_sealed, 0U);
@@ -392,7 +392,7 @@ TEST_F(Serving, SplitsThatNobodyPreparedAreNoReasonToRefuse) {
   // Where neither is loaded the call says what it lacks.
   engine->seal(true);
   auto other = good_call(2, 100, 5000, 8, 1, 128);
-  other.splits = 4;
+  other.split.splits = 4;
   EXPECT_EQ(failure_of(*engine, other).status, WAVEJIT_SEALED);
 }
 
@@ -402,7 +402,7 @@ TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {
   listen();
   auto engine = make_engine();
   auto call = good_call();
-  for (int round = 0; round < 2; ++round) ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  for (int round = 0; round < 2; ++round) ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   ASSERT_EQ(events_.size(), 1U) << "hot calls are no events";
   EXPECT_EQ(events_[0].descriptor, good_line);
   EXPECT_THAT(events_[0].kernel_spec, HasSubstr("attention_forward fp16 d128"));
@@ -416,7 +416,7 @@ TEST_F(Serving, TheHookHearsOfEachKernelOnTheThreadThatMadeIt) {
   std::uint64_t other = 0;
   std::thread([&] {
     other = static_cast<std::uint64_t>(gettid());
-    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   }).join();
   ASSERT_EQ(events_.size(), 2U);
   EXPECT_EQ(events_[1].raw.origin, WAVEJIT_ORIGIN_DISK);
@@ -441,7 +441,7 @@ TEST_F(Serving, AShapeWhoseKernelAnotherShapeLoadedIsNoEvent) {
   const auto engine = make_engine();
   for (const std::int64_t queries : {64, 255}) {
     auto call = good_call(1, queries, 512);
-    ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   }
   ASSERT_EQ(events_.size(), 1U);
   EXPECT_EQ(events_.front().raw.origin, WAVEJIT_ORIGIN_COMPILED);
@@ -460,16 +460,16 @@ TEST_F(Serving, AHookMayCallTheEngineThatCallsIt) {
     EXPECT_LT(++self.depth, 3);
     // The same kernel is there by now; another is a miss of its own, with an event of its own.
     auto same = good_call();
-    EXPECT_TRUE(attention_forward::run(*self.engine, &same, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*self.engine, &same, nullptr));
     auto other = good_call(1, 1, 1, 1, 1, 64);
-    EXPECT_TRUE(attention_forward::run(*self.engine, &other, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*self.engine, &other, nullptr));
     wavejit_statistics statistics{};
     self.engine->fill(statistics);
   };
   const auto engine = make_engine();
   nested.engine = engine.get();
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(nested.depth, 2);
   EXPECT_EQ(nested.keys.size(), 2U);
 }
@@ -478,7 +478,7 @@ TEST_F(Serving, AHookThatThrowsHarmsNothing) {
   config_.hooks.on_compile = [](void*, const wavejit_compile_event*) { throw std::runtime_error("contained"); };
   const auto engine = make_engine();
   auto call = good_call();
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_THAT(log_, Contains(HasSubstr("warning: options.on_compile threw")));
 }
 
@@ -540,18 +540,18 @@ TEST_F(Serving, MissesBecomeALineEachThatPrebuildReads) {
   const std::string log = miss_log();
   const auto engine = make_engine();
   auto call = good_call();
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   auto other_sizes = good_call(1, 3, 5, 4, 4);
-  ASSERT_TRUE(attention_forward::run(*engine, &other_sizes, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &other_sizes, nullptr));
   auto lse = good_call(1, 3, 5, 4, 4);
   lse.lse = good_lse(lse);
-  ASSERT_TRUE(attention_forward::run(*engine, &lse, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &lse, nullptr));
   EXPECT_THAT(lines_of(log), ElementsAre(good_line, "attention_forward fp16 b1 q3 k5 h4 d128",
                                          "attention_forward fp16 b1 q3 k5 h4 d128 lse"))
       << "queries of three rows have a kernel of their own";
   // A second engine finds them on disk: nothing was missing.
   const auto warm = make_engine();
-  ASSERT_TRUE(attention_forward::run(*warm, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*warm, &call, nullptr));
   EXPECT_EQ(lines_of(log).size(), 3U);
   // An empty cache and the log give the same kernels.
   ScratchDirectory elsewhere;
@@ -561,8 +561,8 @@ TEST_F(Serving, MissesBecomeALineEachThatPrebuildReads) {
   ASSERT_TRUE(built) << built.error().detail;
   const std::uint64_t compiles = fake_codegen().compiles;
   const auto again = make_engine();
-  ASSERT_TRUE(attention_forward::run(*again, &call, nullptr));
-  ASSERT_TRUE(attention_forward::run(*again, &lse, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*again, &call, nullptr));
+  ASSERT_TRUE(ForwardCalls::run(*again, &lse, nullptr));
   EXPECT_EQ(fake_codegen().compiles, compiles);
 }
 
@@ -573,9 +573,9 @@ TEST_F(Serving, AMissLogThatCannotBeWrittenFailsNoCall) {
     config_.cache_mode.value = cache::Mode::off;
     const auto engine = make_engine();
     auto call = good_call();
-    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
     auto other = good_call(1, 1, 1, 1, 1, 64);
-    EXPECT_TRUE(attention_forward::run(*engine, &other, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*engine, &other, nullptr));
     EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.contains("miss_log"); }), 1)
         << path << ": one warning";
   }
@@ -592,8 +592,8 @@ TEST_F(Serving, ManyThreadsNoteWholeLines) {
           threads.emplace_back([&, head_dim, causal, dtype] {
             auto call = good_call(1, 128, 128, 4, 4, head_dim);
             for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) t->dtype = dtype;
-            call.mask = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
-            EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+            call.mask.bits = causal ? WAVEJIT_MASK_CAUSAL : WAVEJIT_MASK_NONE;
+            EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
           });
         }
       }
@@ -609,7 +609,7 @@ TEST_F(Serving, ManyThreadsNoteWholeLines) {
 TEST_F(Serving, StatisticsAsJsonSayTheSame) {
   const auto engine = make_engine();
   auto call = good_call();
-  for (int round = 0; round < 3; ++round) ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  for (int round = 0; round < 3; ++round) ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   engine->seal(true);
   EXPECT_EQ(failure_of(*engine, good_call(1, 1, 1, 1, 1, 64)).status, WAVEJIT_SEALED);
   const auto json = nlohmann::json::parse(engine->statistics_json());
@@ -633,8 +633,7 @@ TEST_F(Serving, AProcessMayForkBeforeItsFirstEngine) {
   const auto use = [this] {
     const auto engine = make_engine();
     auto call = good_call();
-    return attention_forward::run(*engine, &call, nullptr).has_value() &&
-           prepare(*engine, {prefill, decode}).has_value();
+    return ForwardCalls::run(*engine, &call, nullptr).has_value() && prepare(*engine, {prefill, decode}).has_value();
   };
   const pid_t child = fork();
   if (child == 0) _exit(use() ? 0 : 1);

@@ -111,7 +111,7 @@ TEST(SideBySide, WhatAHelperThrowsIsThrownToTheCaller) {
 // Splits that are asked for: a kernel that walks keys and one that combines.
 wavejit_attention_forward_arguments call_of_two(std::int64_t head_dim = 64) {
   auto call = good_call(2, 100, 5000, 8, 1, head_dim);
-  call.splits = 4;
+  call.split.splits = 4;
   return call;
 }
 
@@ -121,8 +121,8 @@ class CallOfTwo : public RuntimeTest {
     wavejit_call_report report{};
     report.size = sizeof report;
     auto call = call_of_two();
-    call.report = &report;
-    const auto outcome = attention_forward::run(engine, &call, nullptr);
+    call.head.report = &report;
+    const auto outcome = ForwardCalls::run(engine, &call, nullptr);
     EXPECT_TRUE(outcome) << outcome.error().detail;
     return report;
   }
@@ -185,7 +185,7 @@ TEST_F(CallOfTwo, OfTwoFailuresTheFirstInOrderIsTold) {
     const auto engine = make_engine();
     auto call = call_of_two();
     for (int round = 0; round < 2; ++round) {
-      const auto outcome = attention_forward::run(*engine, &call, nullptr);
+      const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
       ASSERT_FALSE(outcome);
       EXPECT_EQ(outcome.error().status, WAVEJIT_COMPILE_FAILED);
       EXPECT_THAT(outcome.error().detail, HasSubstr("attention_combine"));
@@ -203,7 +203,7 @@ TEST_F(CallOfTwo, OneFailureLeavesTheOtherKernelInTheCache) {
   };
   const auto engine = make_engine();
   auto call = call_of_two();
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().detail, HasSubstr("attention_combine"));
   EXPECT_EQ(statistics_of(*engine).published, 1U);
@@ -221,10 +221,10 @@ TEST_F(CallOfTwo, ManyThreadsShareKernels) {
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
         auto call = call_of_two(i % 2 == 0 ? 64 : 128);
-        if (i % 3 == 1) call.mask = WAVEJIT_MASK_CAUSAL;
-        if (i % 3 == 2) call.splits = 2;
+        if (i % 3 == 1) call.mask.bits = WAVEJIT_MASK_CAUSAL;
+        if (i % 3 == 2) call.split.splits = 2;
         start.arrive_and_wait();
-        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
         EXPECT_TRUE(outcome) << outcome.error().detail;
       });
     }

@@ -19,6 +19,7 @@
 #include <tuple>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
 
@@ -36,23 +37,21 @@ struct Named {
 };
 
 // Structs that the library reads, and structs that it fills.
-constexpr auto given = std::tuple{WAVEJIT_NAMED(wavejit_engine_options),
-                                  WAVEJIT_NAMED(wavejit_attention_forward_arguments),
-                                  WAVEJIT_NAMED(wavejit_attention_backward_arguments),
-                                  WAVEJIT_NAMED(wavejit_attention_latent_arguments),
-                                  WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
-                                  WAVEJIT_NAMED(wavejit_sparse_indexer_arguments),
-                                  WAVEJIT_NAMED(wavejit_cache_append_arguments),
-                                  WAVEJIT_NAMED(wavejit_attention_merge_arguments),
-                                  WAVEJIT_NAMED(wavejit_kernel_text_arguments),
-                                  WAVEJIT_NAMED(wavejit_prebuild_arguments),
-                                  WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
+constexpr auto given =
+    std::tuple{WAVEJIT_NAMED(wavejit_engine_options), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
+               WAVEJIT_NAMED(wavejit_prebuild_arguments), WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
+// Those of calls, which begin with a head.
+constexpr auto calls =
+    std::tuple{WAVEJIT_NAMED(wavejit_attention_forward_arguments), WAVEJIT_NAMED(wavejit_attention_backward_arguments),
+               WAVEJIT_NAMED(wavejit_attention_latent_arguments),  WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
+               WAVEJIT_NAMED(wavejit_sparse_indexer_arguments),    WAVEJIT_NAMED(wavejit_cache_append_arguments),
+               WAVEJIT_NAMED(wavejit_attention_merge_arguments)};
 constexpr auto filled = std::tuple{WAVEJIT_NAMED(wavejit_call_report), WAVEJIT_NAMED(wavejit_cache_sweep_result),
                                    WAVEJIT_NAMED(wavejit_cache_copy_result), WAVEJIT_NAMED(wavejit_statistics)};
 // The library makes them whole and tells their size itself.
-const std::set<std::string> told = {"wavejit_compile_event", "wavejit_prepare_progress",      "wavejit_kernel_text",
-                                    "wavejit_problem",       "wavejit_prebuild_progress",     "wavejit_cache_entry",
-                                    "wavejit_cache_layer",   "wavejit_prebuild_list_progress"};
+const std::set<std::string> told = {"wavejit_compile_event",         "wavejit_prepare_progress", "wavejit_kernel_text",
+                                    "wavejit_prebuild_progress",     "wavejit_cache_entry",      "wavejit_cache_layer",
+                                    "wavejit_prebuild_list_progress"};
 
 template <typename Check>
 void for_each(const auto& structs, Check check) {
@@ -95,6 +94,30 @@ TEST(StructSize, ALargerOneIsTakenIfNothingUnknownIsSet) {
   });
 }
 
+TEST(StructSize, AHeadSaysTheSizeOfItsCall) {
+  for_each(calls, []<typename Struct>(const Named<Struct>& named) {
+    const auto check = [](std::size_t size, unsigned char behind = 0) {
+      Full<Struct> full(size, behind);
+      full.as.head.family = WAVEJIT_ATTENTION_FORWARD;
+      full.as.head.report = nullptr;
+      return families::check_head(&full.as.head, sizeof(Struct), WAVEJIT_ATTENTION_FORWARD, "x", {});
+    };
+    EXPECT_TRUE(check(sizeof(Struct))) << named.name;
+    EXPECT_TRUE(check(sizeof(Struct) + 8)) << named.name;
+    for (std::size_t size = 0; size < sizeof(Struct); ++size) {
+      const auto smaller = check(size);
+      ASSERT_FALSE(smaller) << named.name << " of " << size << " bytes";
+      EXPECT_EQ(smaller.error().status, WAVEJIT_INVALID_ARGUMENT);
+      EXPECT_THAT(smaller.error().detail, HasSubstr("head.size = " + std::to_string(size)));
+      EXPECT_THAT(smaller.error().detail, HasSubstr("accepted: " + std::to_string(sizeof(Struct))));
+    }
+    const auto unknown = check(sizeof(Struct) + 8, 1);
+    ASSERT_FALSE(unknown) << named.name;
+    EXPECT_EQ(unknown.error().status, WAVEJIT_UNSUPPORTED);
+    EXPECT_FALSE(check(families::max_struct_bytes + 8)) << named.name;
+  });
+}
+
 TEST(StructSize, WhatIsFilledIsFilledWholeAndNoByteFurther) {
   for_each(filled, []<typename Struct>(const Named<Struct>& named) {
     const auto smaller = families::check_output_size(Full<Struct>(sizeof(Struct) - 8).as, "x");
@@ -129,6 +152,7 @@ TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
   std::set<std::string> listed = told;
   const auto add = [&](const auto& named) { listed.insert(named.name); };
   for_each(given, add);
+  for_each(calls, add);
   for_each(filled, add);
   std::set<std::string> found;
   for (const char* header : {"wavejit.h", "prebuild.h"}) {
@@ -142,7 +166,7 @@ TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
       std::string third;
       words >> first >> second >> third;
       if (first == "struct" && third == "{") name = second;
-      if (line == "  size_t size;") found.insert(name);
+      if (line == "  size_t size;" || line.starts_with("  struct wavejit_call_head head;")) found.insert(name);
     }
   }
   EXPECT_EQ(found, listed);
@@ -157,7 +181,16 @@ std::size_t bytes_of_fields(const std::string& header, const std::string& name) 
                                                     {"uint64_t", 8},
                                                     {"size_t", 8},
                                                     {"wavejit_tensor", sizeof(wavejit_tensor)},
-                                                    {"wavejit_attention_part", sizeof(wavejit_attention_part)}};
+                                                    {"wavejit_attention_part", sizeof(wavejit_attention_part)},
+                                                    {"wavejit_call_head", sizeof(wavejit_call_head)},
+                                                    {"wavejit_masking", sizeof(wavejit_masking)},
+                                                    {"wavejit_modifiers", sizeof(wavejit_modifiers)},
+                                                    {"wavejit_sequences", sizeof(wavejit_sequences)},
+                                                    {"wavejit_pages", sizeof(wavejit_pages)},
+                                                    {"wavejit_block_lists", sizeof(wavejit_block_lists)},
+                                                    {"wavejit_key_list", sizeof(wavejit_key_list)},
+                                                    {"wavejit_scales", sizeof(wavejit_scales)},
+                                                    {"wavejit_split", sizeof(wavejit_split)}};
   const std::map<std::string, std::size_t> counts = {{"[4]", 4},
                                                      {"[WAVEJIT_MAX_ATTENTION_PARTS]", WAVEJIT_MAX_ATTENTION_PARTS}};
   const std::string head = "struct " + name + " {";
@@ -185,6 +218,15 @@ TEST(StructSize, CallsHaveNoPadding) {
   for (const auto& [name, size] :
        {std::pair{"wavejit_tensor", sizeof(wavejit_tensor)},
         {"wavejit_attention_part", sizeof(wavejit_attention_part)},
+        {"wavejit_call_head", sizeof(wavejit_call_head)},
+        {"wavejit_masking", sizeof(wavejit_masking)},
+        {"wavejit_modifiers", sizeof(wavejit_modifiers)},
+        {"wavejit_sequences", sizeof(wavejit_sequences)},
+        {"wavejit_pages", sizeof(wavejit_pages)},
+        {"wavejit_block_lists", sizeof(wavejit_block_lists)},
+        {"wavejit_key_list", sizeof(wavejit_key_list)},
+        {"wavejit_scales", sizeof(wavejit_scales)},
+        {"wavejit_split", sizeof(wavejit_split)},
         {"wavejit_attention_forward_arguments", sizeof(wavejit_attention_forward_arguments)},
         {"wavejit_attention_backward_arguments", sizeof(wavejit_attention_backward_arguments)},
         {"wavejit_attention_latent_arguments", sizeof(wavejit_attention_latent_arguments)},

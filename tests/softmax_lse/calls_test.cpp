@@ -33,7 +33,8 @@ Arguments good_call() {
                           .strides = {15 * last, 5 * last, last, 1}};
   };
   Arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SOFTMAX_LSE;
   call.scores = tensor(0x10000, WAVEJIT_FP16, 70);
   call.weights = tensor(0x20000, WAVEJIT_BF16, 70);
   call.lse = tensor(0x30000, WAVEJIT_FP32, 1);
@@ -57,7 +58,7 @@ TEST(SoftmaxCall, RefusesWithFieldValueAndWhatIsAccepted) {
     const char* sentence;
   };
   const Bad cases[] = {
-      {[](Arguments& a) { a.size = 8; }, "arguments.size = 8"},
+      {[](Arguments& a) { a.head.size = 8; }, "head.size = 8"},
       {[](Arguments& a) { a.scores.dtype = 9; }, "scores.dtype = 9; accepted: 1 (fp16), 2 (bf16), 3 (fp32)"},
       {[](Arguments& a) { a.scores.data = nullptr; }, "scores.data = null; accepted: device memory aligned to 2 bytes"},
       {[](Arguments& a) { a.scores.data = reinterpret_cast<void*>(0x10001); }, "scores.data = 0x10001"},
@@ -79,18 +80,18 @@ TEST(SoftmaxCall, RefusesWithFieldValueAndWhatIsAccepted) {
       {[](Arguments& a) { a.lse.data = a.weights.data; }, "memory that weights does not use"},
       {[](Arguments& a) { a.weights.data = a.lse.data = nullptr; }, "there is nothing to write"},
       {[](Arguments& a) { a.scale = INFINITY; }, "scale = inf"},
-      {[](Arguments& a) { a.mask = 16; }, "mask = 16"},
-      {[](Arguments& a) { a.mask = 8; }, "mask = 8"},
-      {[](Arguments& a) { a.mask = WAVEJIT_MASK_PREFIX; }, "nothing else has a diagonal"},
-      {[](Arguments& a) { a.window_left = 3; }, "window_left = 3; accepted: 0 unless"},
-      {[](Arguments& a) { a.mask = WAVEJIT_MASK_WINDOW, a.window_right = -2; }, "window_right = -2"},
-      {[](Arguments& a) { a.causal_prefix = 1; }, "causal_prefix = 1; accepted: 0 unless"},
-      {[](Arguments& a) { a.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX, a.causal_prefix = 71; },
+      {[](Arguments& a) { a.mask.bits = 16; }, "mask = 16"},
+      {[](Arguments& a) { a.mask.bits = 8; }, "mask = 8"},
+      {[](Arguments& a) { a.mask.bits = WAVEJIT_MASK_PREFIX; }, "nothing else has a diagonal"},
+      {[](Arguments& a) { a.mask.window_left = 3; }, "window_left = 3; accepted: 0 unless"},
+      {[](Arguments& a) { a.mask.bits = WAVEJIT_MASK_WINDOW, a.mask.window_right = -2; }, "window_right = -2"},
+      {[](Arguments& a) { a.mask.causal_prefix = 1; }, "causal_prefix = 1; accepted: 0 unless"},
+      {[](Arguments& a) { a.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_PREFIX, a.mask.causal_prefix = 71; },
        "causal_prefix = 71"},
       {[](Arguments& a) { a.key_lengths = reinterpret_cast<const std::int32_t*>(0x3); }, "key_lengths = 0x3"},
-      {[](Arguments& a) { a.flags = WAVEJIT_LISTS_ALIKE; }, "flags = 2"},
-      {[](Arguments& a) { a.flags = WAVEJIT_COMPILE_BEHIND; }, "flags = 16"},
-      {[](Arguments& a) { a.flags = WAVEJIT_SCALE_IS_ZERO, a.scale = 1; }, "scale = 1.0"},
+      {[](Arguments& a) { a.head.flags = WAVEJIT_LISTS_ALIKE; }, "flags = 2"},
+      {[](Arguments& a) { a.head.flags = WAVEJIT_COMPILE_BEHIND; }, "flags = 16"},
+      {[](Arguments& a) { a.head.flags = WAVEJIT_SCALE_IS_ZERO, a.scale = 1; }, "scale = 1.0"},
       {[](Arguments& a) { a.reserved = 4; }, "reserved = 4"},
   };
   for (const Bad& bad : cases) {
@@ -206,19 +207,19 @@ TEST_P(SoftmaxEngine, IsSupportedDescribedAndReady) {
   Engine engine(GetParam());
   Arguments call = good_call();
   call.scale = 0.25F;
-  call.mask = WAVEJIT_MASK_CAUSAL;
-  EXPECT_EQ(wavejit_softmax_lse_supported(engine.get(), &call), WAVEJIT_OK) << wavejit_last_detail();
-  EXPECT_EQ(wavejit_softmax_lse_ready(engine.get(), &call), WAVEJIT_NOT_READY);
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
+  EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_OK) << wavejit_last_detail();
+  EXPECT_EQ(wavejit_call_ready(engine.get(), &call.head), WAVEJIT_NOT_READY);
   std::string line;
   const auto keep = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
-  ASSERT_EQ(wavejit_softmax_lse_describe(engine.get(), &call, keep, &line), WAVEJIT_OK) << wavejit_last_detail();
+  ASSERT_EQ(wavejit_call_describe(engine.get(), &call.head, keep, &line), WAVEJIT_OK) << wavejit_last_detail();
   EXPECT_EQ(line, "softmax_lse fp16 b2 h3 q5 k70 weights=bf16 causal lse scale=0.25");
   const char* lines[] = {line.c_str()};
   wavejit_status status = WAVEJIT_INTERNAL;
   ASSERT_EQ(wavejit_prepare(engine.get(), lines, 1, 1, &status, nullptr, nullptr), WAVEJIT_OK) << wavejit_last_detail();
-  EXPECT_EQ(wavejit_softmax_lse_ready(engine.get(), &call), WAVEJIT_OK) << wavejit_last_detail();
+  EXPECT_EQ(wavejit_call_ready(engine.get(), &call.head), WAVEJIT_OK) << wavejit_last_detail();
   call.scores.sizes[3] = 0;
-  EXPECT_EQ(wavejit_softmax_lse_supported(engine.get(), &call), WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(wavejit_call_supported(engine.get(), &call.head), WAVEJIT_INVALID_ARGUMENT);
   EXPECT_EQ(wavejit_softmax_lse(engine.get(), &call, nullptr), WAVEJIT_INVALID_ARGUMENT);
   EXPECT_EQ(wavejit_softmax_lse(nullptr, &call, nullptr), WAVEJIT_INVALID_ARGUMENT);
 }
@@ -232,7 +233,7 @@ TEST_P(SoftmaxEngine, LengthsAreJudgedOnRequest) {
   const std::int32_t lengths[] = {70, 71};
   ASSERT_EQ(wavejit_device_copy_in(engine.get(), memory, lengths, sizeof lengths), WAVEJIT_OK);
   call.key_lengths = static_cast<const std::int32_t*>(memory);
-  call.flags = WAVEJIT_CHECK_LENGTHS;
+  call.head.flags = WAVEJIT_CHECK_LENGTHS;
   EXPECT_EQ(wavejit_softmax_lse(engine.get(), &call, nullptr), WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(wavejit_last_detail(), HasSubstr("key_lengths[1] = 71; accepted: 0"));
   EXPECT_EQ(wavejit_device_free(engine.get(), memory), WAVEJIT_OK);

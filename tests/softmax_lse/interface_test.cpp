@@ -28,7 +28,7 @@ TEST(SoftmaxInterface, ACallOfWavejitHpp) {
   call.weights = wavejit::dense(weights, WAVEJIT_FP32, 1, 2, 4, 8);
   call.lse = wavejit::dense(lse, WAVEJIT_FP32, 1, 2, 4, 1);
   call.scale = 0.5F;
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   EXPECT_TRUE(engine.supports(call));
   EXPECT_FALSE(engine.is_ready(call));
   EXPECT_THAT(engine.describe(call), HasSubstr("softmax_lse fp32 b1 h2 q4 k8 causal lse scale=0.5"));

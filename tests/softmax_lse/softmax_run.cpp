@@ -100,7 +100,8 @@ SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
   for (NoiseMemory* memory : {&scores, &weights, &lse, &lengths}) memory->in();
 
   wavejit_softmax_lse_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SOFTMAX_LSE;
   call.scores = score_place.tensor(scores.data(), told(type));
   if (which.weights) call.weights = weight_place.tensor(weights.data(), told(written));
   call.lse = {.data = static_cast<float*>(lse.data()) + 16,
@@ -109,23 +110,23 @@ SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which) {
               .sizes = {which.batch, which.heads, which.rows, 1},
               .strides = {which.heads * which.rows, which.rows, 1, 1}};
   call.scale = which.scale;
-  if (which.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-  if (which.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (which.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+  if (which.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
   if (which.window) {
-    call.mask |= WAVEJIT_MASK_WINDOW;
-    call.window_left = which.window->first;
-    call.window_right = which.window->second;
+    call.mask.bits |= WAVEJIT_MASK_WINDOW;
+    call.mask.window_left = which.window->first;
+    call.mask.window_right = which.window->second;
   }
   if (which.prefix) {
-    call.mask |= WAVEJIT_MASK_PREFIX;
-    call.causal_prefix = *which.prefix;
+    call.mask.bits |= WAVEJIT_MASK_PREFIX;
+    call.mask.causal_prefix = *which.prefix;
   }
   if (!which.key_lengths.empty()) call.key_lengths = static_cast<std::int32_t*>(lengths.data());
 
   SoftmaxOutput output;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   wavejit_simgpu_take_reports(nullptr, 0);
   output.status = wavejit_softmax_lse(engine, &call, nullptr);
   if (output.status == WAVEJIT_OK) output.status = wavejit_device_synchronize(engine);

@@ -213,7 +213,8 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
     memory->in();
 
   wavejit_sparse_indexer_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   if (which.heads != 0) {
     call.queries = {.data = queries.data(),
                     .dtype = told(which),
@@ -240,9 +241,9 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
                          .sizes = {call.keys.sizes[0], which.page, 1, 1},
                          .strides = {static_cast<std::int64_t>(places.page_bytes / 4), 1, 1, 1}};
     if (which.page != 0) {
-      call.block_table = static_cast<std::int32_t*>(table.data());
-      call.table_columns = static_cast<std::int64_t>(which.list ? places.table.size() : places.columns);
-      if (which.list) call.table_starts = static_cast<std::int32_t*>(starts.data());
+      call.pages.block_table = static_cast<std::int32_t*>(table.data());
+      call.pages.table_columns = static_cast<std::int64_t>(which.list ? places.table.size() : places.columns);
+      if (which.list) call.pages.table_starts = static_cast<std::int32_t*>(starts.data());
       call.max_key_length = which.keys;
     }
   }
@@ -261,25 +262,25 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which) {
     call.top_k = which.top;
   }
   if (which.workspace_rows != 0) {
-    call.workspace = workspace.data();
-    call.workspace_bytes = workspace_bytes;
+    call.split.workspace = workspace.data();
+    call.split.workspace_bytes = workspace_bytes;
   }
-  if (which.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (which.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
   if (which.window) {
-    call.mask |= WAVEJIT_MASK_WINDOW;
-    call.window_left = which.window->first;
-    call.window_right = which.window->second;
+    call.mask.bits |= WAVEJIT_MASK_WINDOW;
+    call.mask.window_left = which.window->first;
+    call.mask.window_right = which.window->second;
   }
   if (which.prefix) {
-    call.mask |= WAVEJIT_MASK_PREFIX;
-    call.causal_prefix = *which.prefix;
+    call.mask.bits |= WAVEJIT_MASK_PREFIX;
+    call.mask.causal_prefix = *which.prefix;
   }
   if (!which.key_lengths.empty()) call.key_lengths = static_cast<std::int32_t*>(lengths.data());
   if (!which.key_begins.empty()) call.key_begins = static_cast<std::int32_t*>(begins.data());
   if (!which.key_ends.empty()) call.key_ends = static_cast<std::int32_t*>(ends.data());
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
 
   IndexerOutput output;
   wavejit_simgpu_take_reports(nullptr, 0);

@@ -75,7 +75,7 @@ class SparseIndexerRefusals : public ::testing::Test {
   void refused(const std::string& said, const Change& change, wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
     wavejit_sparse_indexer_arguments call = call_;
     change(call);
-    EXPECT_EQ(wavejit_sparse_indexer_supported(engine_.get(), &call), status) << said;
+    EXPECT_EQ(wavejit_call_supported(engine_.get(), &call.head), status) << said;
     EXPECT_THAT(wavejit_last_detail(), HasSubstr(said));
     EXPECT_EQ(wavejit_sparse_indexer(engine_.get(), &call, nullptr), status) << said;
   }
@@ -85,7 +85,7 @@ class SparseIndexerRefusals : public ::testing::Test {
 };
 
 TEST_F(SparseIndexerRefusals, NameTheField) {
-  EXPECT_EQ(wavejit_sparse_indexer_supported(engine_.get(), &call_), WAVEJIT_OK) << wavejit_last_detail();
+  EXPECT_EQ(wavejit_call_supported(engine_.get(), &call_.head), WAVEJIT_OK) << wavejit_last_detail();
   refused("queries.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_FP32; });
   refused("queries.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_E5M2; });
   refused("keys.dtype", [](auto& call) { call.queries.dtype = WAVEJIT_E4M3; });
@@ -115,19 +115,19 @@ TEST_F(SparseIndexerRefusals, NameTheField) {
   refused("top_k = -1", [](auto& call) { call.top_k = -1; });
   refused("top_k = 1048577", [](auto& call) { call.top_k = 1048577; });
   refused("indices = ", [](auto& call) { call.top_k = 0; });
-  refused("mask = 16", [](auto& call) { call.mask = 16; });
-  refused("mask = 8", [](auto& call) { call.mask = WAVEJIT_MASK_CHUNKED; }, WAVEJIT_UNSUPPORTED);
-  refused("window_left", [](auto& call) { call.window_left = 3; });
-  refused("causal_prefix", [](auto& call) { call.causal_prefix = 3; });
-  refused("flags", [](auto& call) { call.flags = WAVEJIT_SCALE_IS_ZERO; });
+  refused("mask = 16", [](auto& call) { call.mask.bits = 16; });
+  refused("mask = 8", [](auto& call) { call.mask.bits = WAVEJIT_MASK_CHUNKED; }, WAVEJIT_UNSUPPORTED);
+  refused("window_left", [](auto& call) { call.mask.window_left = 3; });
+  refused("causal_prefix", [](auto& call) { call.mask.causal_prefix = 3; });
+  refused("flags", [](auto& call) { call.head.flags = WAVEJIT_SCALE_IS_ZERO; });
   refused("key_lengths", [](auto& call) { call.key_lengths = reinterpret_cast<std::int32_t*>(0x1002); });
   refused("key_begins", [](auto& call) { call.key_begins = reinterpret_cast<std::int32_t*>(0x1002); });
   refused("key_ends", [](auto& call) { call.key_ends = reinterpret_cast<std::int32_t*>(0x1002); });
   refused("max_key_length", [](auto& call) { call.max_key_length = 100; });
-  refused("table_columns", [](auto& call) { call.table_columns = 4; });
-  refused("workspace = ", [](auto& call) { call.workspace = reinterpret_cast<void*>(0x1080); });
-  refused("workspace_bytes", [](auto& call) { call.workspace_bytes = 512; });
-  refused("size", [](auto& call) { call.size = 8; });
+  refused("table_columns", [](auto& call) { call.pages.table_columns = 4; });
+  refused("workspace = ", [](auto& call) { call.split.workspace = reinterpret_cast<void*>(0x1080); });
+  refused("workspace_bytes", [](auto& call) { call.split.workspace_bytes = 512; });
+  refused("size", [](auto& call) { call.head.size = 8; });
 }
 
 TEST_F(SparseIndexerRefusals, OfPages) {
@@ -136,17 +136,17 @@ TEST_F(SparseIndexerRefusals, OfPages) {
     call.keys.sizes[1] = 64;
     call.keys.strides[0] = 64 * 128;
     call.key_scales.data = nullptr;
-    call.block_table = static_cast<std::int32_t*>(at(8));
-    call.table_columns = 2;
+    call.pages.block_table = static_cast<std::int32_t*>(at(8));
+    call.pages.table_columns = 2;
     call.max_key_length = 100;
   };
   paged(call_);
-  EXPECT_EQ(wavejit_sparse_indexer_supported(engine_.get(), &call_), WAVEJIT_OK) << wavejit_last_detail();
-  refused("table_columns = 1", [](auto& call) { call.table_columns = 1; });
+  EXPECT_EQ(wavejit_call_supported(engine_.get(), &call_.head), WAVEJIT_OK) << wavejit_last_detail();
+  refused("table_columns = 1", [](auto& call) { call.pages.table_columns = 1; });
   refused("max_key_length = 0", [](auto& call) { call.max_key_length = 0; });
   refused("keys.sizes[1] (page size) = 17", [](auto& call) { call.keys.sizes[1] = 17; });
   refused("keys.strides", [](auto& call) { call.keys.strides[0] = 64; });
-  refused("block_table", [](auto& call) { call.block_table = reinterpret_cast<std::int32_t*>(0x1002); });
+  refused("block_table", [](auto& call) { call.pages.block_table = reinterpret_cast<std::int32_t*>(0x1002); });
 }
 
 TEST_F(SparseIndexerRefusals, OfGivenScores) {
@@ -168,18 +168,18 @@ TEST_F(SparseIndexerRefusals, OfGivenScores) {
   });
   given(call_);
   EXPECT_EQ(engine_.describe(call_), "sparse_indexer fp32 b2 q3 k100 top=16");
-  EXPECT_EQ(wavejit_sparse_indexer_supported(engine_.get(), nullptr), WAVEJIT_INVALID_ARGUMENT);
+  EXPECT_EQ(wavejit_call_supported(engine_.get(), nullptr), WAVEJIT_INVALID_ARGUMENT);
 }
 
 TEST_F(SparseIndexerRefusals, TheWorkspaceOfACall) {
   std::size_t bytes = 1;
-  EXPECT_EQ(wavejit_sparse_indexer_workspace(engine_.get(), &call_, &bytes), WAVEJIT_OK);
+  EXPECT_EQ(wavejit_call_workspace(engine_.get(), &call_.head, &bytes), WAVEJIT_OK);
   EXPECT_EQ(bytes, 0U) << "scores have a tensor";
   call_.scores.data = nullptr;
-  EXPECT_EQ(wavejit_sparse_indexer_workspace(engine_.get(), &call_, &bytes), WAVEJIT_OK);
+  EXPECT_EQ(wavejit_call_workspace(engine_.get(), &call_.head, &bytes), WAVEJIT_OK);
   EXPECT_EQ(bytes, std::size_t{2} * 3 * 512);
-  call_.workspace = at(9);
-  refused("workspace_bytes = 511", [](auto& call) { call.workspace_bytes = 511; });
+  call_.split.workspace = at(9);
+  refused("workspace_bytes = 511", [](auto& call) { call.split.workspace_bytes = 511; });
 }
 
 }  // namespace

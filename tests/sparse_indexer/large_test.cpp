@@ -127,7 +127,8 @@ TEST_P(SparseBeyond4GiB, TheIndexerHasTheBitsOfTensorsThatLieTogether) {
         cache.write(bf16_numbers(outer * inner * dims, 3));
         scales.write(numbers(outer * inner, 4));
         wavejit_sparse_indexer_arguments call{};
-        call.size = sizeof call;
+        call.head.size = sizeof call;
+        call.head.family = WAVEJIT_SPARSE_INDEXER;
         call.queries = wavejit_dense_tensor(queries.data(), WAVEJIT_BF16, 2, rows, heads, dims);
         call.keys = wavejit_dense_tensor(cache.data(), WAVEJIT_BF16, outer, inner, 1, dims);
         call.keys.strides[0] = cache.stride();
@@ -138,8 +139,8 @@ TEST_P(SparseBeyond4GiB, TheIndexerHasTheBitsOfTensorsThatLieTogether) {
         call.scores.strides[1] = call.scores.strides[2] = scores.stride();
         call.scores.strides[0] = rows * scores.stride();
         if (page != 0) {
-          call.block_table = table.data();
-          call.table_columns = columns;
+          call.pages.block_table = table.data();
+          call.pages.table_columns = columns;
           call.max_key_length = keys;
         }
         call.indices = indices.data();
@@ -184,17 +185,18 @@ TEST_P(SparseBeyond4GiB, ListsOfAttentionHaveTheBitsOfTensorsThatLieTogether) {
     v.write(bf16_numbers(pages * elements, 7));
     indices.write(entries);
     wavejit_attention_forward_arguments call{};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_ATTENTION_FORWARD;
     call.q = wavejit_dense_tensor(q.data(), WAVEJIT_BF16, queries, 1, heads, dims);
     call.o = wavejit_dense_tensor(o.data(), WAVEJIT_BF16, queries, 1, heads, dims);
     call.k = wavejit_dense_tensor(k.data(), WAVEJIT_BF16, pages, page, kv_heads, dims);
     call.v = wavejit_dense_tensor(v.data(), WAVEJIT_BF16, pages, page, kv_heads, dims);
     call.k.strides[0] = call.v.strides[0] = stride;
-    call.scale = 0.125F;
-    call.key_indices = indices.data();
-    call.top_k = top;
-    call.key_indices_row_stride = indices.stride();
-    call.key_slots = 1;
+    call.modifiers.scale = 0.125F;
+    call.key_list.indices = indices.data();
+    call.key_list.top_k = top;
+    call.key_list.row_stride = indices.stride();
+    call.key_list.slots = 1;
     ran(wavejit_attention_forward(engine(), &call, nullptr));
     return o.read();
   };
@@ -221,14 +223,15 @@ TEST_P(SparseBeyond4GiB, ListsOfLatentAttentionHaveTheBitsOfListsThatLieTogether
     const Rows<std::int32_t> indices(engine(), queries, top, std::max(apart / 4, top));
     indices.write(entries);
     wavejit_attention_latent_arguments call{};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_ATTENTION_LATENT;
     call.q = wavejit_dense_tensor(q.data(), WAVEJIT_BF16, 1, queries, heads, 576);
     call.o = wavejit_dense_tensor(o.data(), WAVEJIT_BF16, 1, queries, heads, 512);
     call.k = wavejit_dense_tensor(k.data(), WAVEJIT_BF16, 1, keys, 1, 576);
-    call.scale = 0.0721688F;
-    call.key_indices = indices.data();
-    call.top_k = top;
-    call.key_indices_row_stride = indices.stride();
+    call.modifiers.scale = 0.0721688F;
+    call.key_list.indices = indices.data();
+    call.key_list.top_k = top;
+    call.key_list.row_stride = indices.stride();
     ran(wavejit_attention_latent(engine(), &call, nullptr));
     return o.read();
   };

@@ -30,7 +30,8 @@ struct Step {
 // Addresses far apart: no tensor of these steps is larger than 2⁴⁰ bytes.
 Arguments call_of(const Step& step) {
   Arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   const auto memory = [](std::uint64_t number) { return fake_address(number << 8U); };
   call.queries = wavejit_dense_tensor(memory(1), WAVEJIT_BF16, step.batch, step.rows, step.heads, 128);
   call.weights = wavejit_dense_tensor(memory(2), WAVEJIT_FP32, step.batch, step.rows, step.heads, 1);
@@ -39,14 +40,14 @@ Arguments call_of(const Step& step) {
   } else {
     const std::int64_t columns = (step.keys + step.page - 1) / step.page;
     call.keys = wavejit_dense_tensor(memory(3), WAVEJIT_BF16, step.batch * columns, step.page, 1, 128);
-    call.block_table = static_cast<const std::int32_t*>(memory(4));
-    call.table_columns = columns;
+    call.pages.block_table = static_cast<const std::int32_t*>(memory(4));
+    call.pages.table_columns = columns;
     call.key_lengths = static_cast<const std::int32_t*>(memory(5));
     call.max_key_length = step.keys;
   }
   call.indices = static_cast<std::int32_t*>(memory(6));
   call.top_k = step.top;
-  if (step.rows > 1) call.mask = WAVEJIT_MASK_CAUSAL;
+  if (step.rows > 1) call.mask.bits = WAVEJIT_MASK_CAUSAL;
   return call;
 }
 
@@ -161,8 +162,8 @@ TEST_F(IndexerLife, ACapturedCallBringsItsWorkspace) {
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().detail, HasSubstr("workspace = null while the stream is being captured"));
   EXPECT_EQ(fake_hip().launches, 0U);
-  call.workspace = fake_address(900 << 8);
-  call.workspace_bytes = std::size_t{64} << 20U;
+  call.split.workspace = fake_address(900 << 8);
+  call.split.workspace_bytes = std::size_t{64} << 20U;
   ASSERT_TRUE(run(*engine, call, stream));
   EXPECT_EQ(fake_hip().launches, 2U);
   call = call_of({});

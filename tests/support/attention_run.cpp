@@ -156,13 +156,13 @@ PaddedKeys padded_keys(const AttentionCase& which) {
 class Workspace {
  public:
   Workspace(wavejit_engine* engine, wavejit_attention_forward_arguments& call, std::size_t withheld) : engine_(engine) {
-    answer_ = wavejit_attention_forward_workspace(engine, &call, &bytes_);
+    answer_ = wavejit_call_workspace(engine, &call.head, &bytes_);
     if (answer_ != WAVEJIT_OK || bytes_ == 0) return;
     const std::vector<std::uint16_t> noise((bytes_ + 2 * fence_bytes) / 2, fence_pattern);
     require(wavejit_device_allocate(engine, noise.size() * 2, &memory_), "allocate");
     require(wavejit_device_copy_in(engine, memory_, noise.data(), noise.size() * 2), "copy in");
-    call.workspace = static_cast<char*>(memory_) + fence_bytes;
-    call.workspace_bytes = bytes_ - std::min(withheld, bytes_);
+    call.split.workspace = static_cast<char*>(memory_) + fence_bytes;
+    call.split.workspace_bytes = bytes_ - std::min(withheld, bytes_);
   }
   ~Workspace() { wavejit_device_free(engine_, memory_); }
   Workspace(const Workspace&) = delete;
@@ -322,72 +322,73 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   void* lse_memory = nullptr;
 
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = q.descriptor();
   call.k = k.descriptor();
   call.v = v.descriptor();
   call.o = o.descriptor();
-  call.scale = static_cast<float>(in.scale);
-  if (call.scale == 0) call.flags |= WAVEJIT_SCALE_IS_ZERO;
-  if (which.bias_by_tile) call.flags |= WAVEJIT_BIAS_BY_TILE;
-  call.mask = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
-              (in.prefix ? WAVEJIT_MASK_PREFIX : 0) | (in.local_chunk > 0 ? WAVEJIT_MASK_CHUNKED : 0);
-  call.local_chunk = in.local_chunk;
-  call.causal_flags = causal_flags.get();
+  call.modifiers.scale = static_cast<float>(in.scale);
+  if (call.modifiers.scale == 0) call.head.flags |= WAVEJIT_SCALE_IS_ZERO;
+  if (which.bias_by_tile) call.head.flags |= WAVEJIT_BIAS_BY_TILE;
+  call.mask.bits = (in.causal ? WAVEJIT_MASK_CAUSAL : 0) | (in.window ? WAVEJIT_MASK_WINDOW : 0) |
+                   (in.prefix ? WAVEJIT_MASK_PREFIX : 0) | (in.local_chunk > 0 ? WAVEJIT_MASK_CHUNKED : 0);
+  call.mask.local_chunk = in.local_chunk;
+  call.mask.causal_flags = causal_flags.get();
   if (in.window) {
-    call.window_left = in.window_left;
-    call.window_right = in.window_right;
+    call.mask.window_left = in.window_left;
+    call.mask.window_right = in.window_right;
   }
-  call.causal_prefix = in.prefix.value_or(0);
-  call.query_starts = query_starts.get();
-  call.key_starts = key_starts.get();
-  call.key_lengths = key_lengths.get();
-  call.first_keys = first_keys.get();
-  call.sequences = in.batch;
-  if (in.packed_queries()) call.max_query_length = in.query_length;
-  if (in.packed_keys()) call.max_key_length = in.key_length;
+  call.mask.causal_prefix = in.prefix.value_or(0);
+  call.sequences.query_starts = query_starts.get();
+  call.sequences.key_starts = key_starts.get();
+  call.sequences.key_lengths = key_lengths.get();
+  call.sequences.first_keys = first_keys.get();
+  call.sequences.count = in.batch;
+  if (in.packed_queries()) call.sequences.max_query_length = in.query_length;
+  if (in.packed_keys()) call.sequences.max_key_length = in.key_length;
   std::optional<PagedCache> cache;
   if (which.pages)
     cache
         .emplace(engine, stored.inputs, key_type, *which.pages, which.first_keys,
                  scales.tokens ? std::array{&scales.k_scale, &scales.v_scale} : PagedCache::TokenScales{})
         .describe(call);
-  if (which.told_longest_keys != 0) call.max_key_length = which.told_longest_keys;
-  call.softcap = static_cast<float>(in.softcap);
+  if (which.told_longest_keys != 0) call.sequences.max_key_length = which.told_longest_keys;
+  call.modifiers.softcap = static_cast<float>(in.softcap);
   if (!in.bias.empty()) {
     const std::int64_t head = in.query_rows() * bias_stride;
-    call.bias = {.data = which.bias_fp32 ? static_cast<void*>(wide_bias.get()) : bias.get(),
-                 .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : std::int32_t{dtype},
-                 .reserved = 0,
-                 .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
-                 .strides = {in.bias_heads * head, head, bias_stride, 1}};
+    call.modifiers.bias = {.data = which.bias_fp32 ? static_cast<void*>(wide_bias.get()) : bias.get(),
+                           .dtype = which.bias_fp32 ? std::int32_t{WAVEJIT_FP32} : std::int32_t{dtype},
+                           .reserved = 0,
+                           .sizes = {in.bias_batches, in.bias_heads, in.query_rows(), bias_columns},
+                           .strides = {in.bias_heads * head, head, bias_stride, 1}};
   }
   if (!in.shown.empty()) {
     const std::int64_t head = in.query_rows() * mask_stride;
-    call.bool_mask = {.data = bool_mask.get(),
-                      .dtype = WAVEJIT_INT8,
-                      .reserved = 0,
-                      .sizes = {in.shown_batches, in.shown_heads, in.query_rows(), in.key_length},
-                      .strides = {in.shown_heads * head, head, mask_stride, 1}};
+    call.modifiers.bool_mask = {.data = bool_mask.get(),
+                                .dtype = WAVEJIT_INT8,
+                                .reserved = 0,
+                                .sizes = {in.shown_batches, in.shown_heads, in.query_rows(), in.key_length},
+                                .strides = {in.shown_heads * head, head, mask_stride, 1}};
   }
-  call.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
-  call.sink = numbers_per_head(sink.get(), 1, in.query_heads);
-  if (scales.queries) call.q_scale = numbers_per_kv_head(q_scale.get(), {});
-  call.token_scales = scales.tokens ? 1 : 0;
+  call.modifiers.alibi = numbers_per_head(alibi.get(), std::ssize(in.alibi) / in.query_heads, in.query_heads);
+  call.modifiers.sink = numbers_per_head(sink.get(), 1, in.query_heads);
+  if (scales.queries) call.scales.q_scale = numbers_per_kv_head(q_scale.get(), {});
+  call.scales.token_scales = scales.tokens ? 1 : 0;
   if (scales.tokens && !which.pages) {
     const auto as_keys = [&](float* numbers) {
       return wavejit_dense_tensor(numbers, WAVEJIT_FP32, in.key_batches(), in.key_rows(), in.kv_heads, 1);
     };
-    call.k_scale = as_keys(k_scale.get());
-    call.v_scale = as_keys(v_scale.get());
+    call.scales.k_scale = as_keys(k_scale.get());
+    call.scales.v_scale = as_keys(v_scale.get());
   } else if (!scales.tokens) {
-    call.k_scale = numbers_per_kv_head(k_scale.get(), scales);
-    call.v_scale = numbers_per_kv_head(v_scale.get(), scales);
+    call.scales.k_scale = numbers_per_kv_head(k_scale.get(), scales);
+    call.scales.v_scale = numbers_per_kv_head(v_scale.get(), scales);
   }
   if (which.integers) {
-    call.q_scale = numbers_per_row(q_scale.get(), integers.q);
-    call.k_scale = numbers_per_row(k_row_scale.get(), integers.k);
-    call.token_scales = integers.k.tokens > 1 ? 1 : 0;
+    call.scales.q_scale = numbers_per_row(q_scale.get(), integers.q);
+    call.scales.k_scale = numbers_per_row(k_row_scale.get(), integers.k);
+    call.scales.token_scales = integers.k.tokens > 1 ? 1 : 0;
     call.score_rounding = integers.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   }
   if (which.lse) {
@@ -410,34 +411,34 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const DeviceArray full_starts(engine, whole.starts);
   const DeviceArray full_indices(engine, whole.indices);
   if (in.lists) {
-    call.list_counts = list_counts.get();
-    call.list_starts = list_starts.get();
-    call.list_indices = list_indices.get();
-    call.full_counts = full_counts.get();
-    call.full_starts = full_starts.get();
-    call.full_indices = full_indices.get();
-    call.list_capacity = masked.capacity;
-    call.full_capacity = whole.capacity;
-    call.list_row_blocks = in.lists->row_blocks;
-    call.list_rows = in.lists->rows;
-    call.list_keys = in.lists->keys;
-    call.list_batches = in.lists->batches;
-    call.list_heads = in.lists->heads;
-    if (which.list_form.alike) call.flags |= WAVEJIT_LISTS_ALIKE;
+    call.blocks.list_counts = list_counts.get();
+    call.blocks.list_starts = list_starts.get();
+    call.blocks.list_indices = list_indices.get();
+    call.blocks.full_counts = full_counts.get();
+    call.blocks.full_starts = full_starts.get();
+    call.blocks.full_indices = full_indices.get();
+    call.blocks.list_capacity = masked.capacity;
+    call.blocks.full_capacity = whole.capacity;
+    call.blocks.list_row_blocks = in.lists->row_blocks;
+    call.blocks.list_rows = in.lists->rows;
+    call.blocks.list_keys = in.lists->keys;
+    call.blocks.list_batches = in.lists->batches;
+    call.blocks.list_heads = in.lists->heads;
+    if (which.list_form.alike) call.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   const GivenKeyLists key_lists = which.key_lists.value_or(GivenKeyLists{});
   const DeviceArray key_indices(engine, key_lists.indices);
   const DeviceArray key_counts(engine, key_lists.counts);
   if (which.key_lists) {
-    call.key_indices = key_indices.get();
-    call.key_counts = key_lists.counts.empty() ? nullptr : key_counts.get();
-    call.top_k = key_lists.top_k;
-    call.key_indices_row_stride = key_lists.row_stride;
-    call.key_slots = key_lists.slots ? 1 : 0;
-    call.key_list_heads = key_lists.heads;
+    call.key_list.indices = key_indices.get();
+    call.key_list.counts = key_lists.counts.empty() ? nullptr : key_counts.get();
+    call.key_list.top_k = key_lists.top_k;
+    call.key_list.row_stride = key_lists.row_stride;
+    call.key_list.slots = key_lists.slots ? 1 : 0;
+    call.key_list.heads = key_lists.heads;
   }
-  call.flags |= which.flags;
-  call.splits = which.splits;
+  call.head.flags |= which.flags;
+  call.split.splits = which.splits;
   if (change) change(call);
   std::optional<Workspace> workspace;
   if ((which.splits > 1 && !which.engine_workspace) || which.own_workspace)
@@ -446,7 +447,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   AttentionOutput out;
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   wavejit_simgpu_take_reports(nullptr, 0);
   out.status = wavejit_attention_forward(engine, &call, nullptr);
   if (out.status == WAVEJIT_OK) out.status = wavejit_device_synchronize(engine);

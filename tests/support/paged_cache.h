@@ -89,13 +89,13 @@ class PagedCache {
   void describe(wavejit_attention_forward_arguments& call) const {
     call.k = k_;
     call.v = v_;
-    call.k_scale = k_scale_;
-    call.v_scale = v_scale_;
-    call.block_table = static_cast<const std::int32_t*>(table_);
-    call.table_starts = static_cast<const std::int32_t*>(starts_);
-    call.table_columns = columns_;
-    call.table_row_stride = pages_.list ? 0 : row_stride_;
-    call.max_key_length = inputs_.key_length;
+    call.scales.k_scale = k_scale_;
+    call.scales.v_scale = v_scale_;
+    call.pages.block_table = static_cast<const std::int32_t*>(table_);
+    call.pages.table_starts = static_cast<const std::int32_t*>(starts_);
+    call.pages.table_columns = columns_;
+    call.pages.table_row_stride = pages_.list ? 0 : row_stride_;
+    call.sequences.max_key_length = inputs_.key_length;
     call.page_layout = pages_.layout;
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "templates/attention/program/experiment.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_latent/program/latent_arrays.h"
 
 namespace wavejit::attention::program {
@@ -35,8 +36,8 @@ TEST(DescribedPages, NoSequenceHasPagesOfAnother) {
   constexpr std::int64_t sequences = 64;
   constexpr std::int64_t keys = 1024;
   for (const std::int64_t page : {1, 16, 128}) {
-    const auto problem =
-        parse_experiment("attention_forward bf16 b64 q1 k1024 h16/2 d128 causal layout=paged:" + std::to_string(page));
+    const auto problem = attention_forward::program::parse_experiment(
+        "attention_forward bf16 b64 q1 k1024 h16/2 d128 causal layout=paged:" + std::to_string(page));
     ASSERT_TRUE(problem.has_value()) << problem.error().what;
     const PageTable table = page_table_of(*problem);
     expect_no_page_twice(table.entries, table.pages, sequences, keys / page);

@@ -53,10 +53,10 @@ std::vector<std::string> lines(const Json& config, std::int64_t ranks = 1, std::
     for (const std::string& line : family->serving_lines(served)) all.push_back(line);
   for (const std::string& line : all) {
     std::string canonical;
-    const auto keep = [](void* to, const wavejit_problem* told) { *static_cast<std::string*>(to) = told->text; };
+    const auto keep = [](void* to, const char* text) { *static_cast<std::string*>(to) = text; };
     // A range counts by its end.
     const std::string one = std::regex_replace(line, std::regex(R"(\d+\.\.)"), "");
-    EXPECT_EQ(wavejit_problem_parse(one.c_str(), keep, &canonical), WAVEJIT_OK) << line << wavejit_last_detail();
+    EXPECT_EQ(wavejit_describe(one.c_str(), keep, &canonical), WAVEJIT_OK) << line << wavejit_last_detail();
     EXPECT_EQ(canonical, one);
   }
   return all;

@@ -6,6 +6,7 @@
 
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/device_case.h"
 
 namespace wavejit::attention_forward::program {

@@ -14,6 +14,7 @@
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
 #include "templates/attention/program/written_rows.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/published_list.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tool_test_support.h"

@@ -164,8 +164,6 @@ class DescribedProblem {
   virtual Result<Shape> shape(const boards::Board& board, const Toggles& toggles) const = 0;
   // What else explain shows, behind the route.
   virtual std::vector<Note> notes(const boards::Board& /*board*/, const Toggles& /*toggles*/) const { return {}; }
-  // For callers of the C ABI; points into this and `text`, which must stay. Fields that a family does not know stay 0.
-  virtual wavejit_problem told(const std::string& text) const = 0;
   // For a line with ranges, or whose calls depend on more than the line says: problems that together reach every kernel
   // that any call of the line can reach. Empty: the line is one problem.
   virtual std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const { return {}; }

@@ -16,6 +16,7 @@
 // Thread-safe where each thread has its own. Nothing is allocated.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,7 @@ template <typename Struct, typename Plan, std::size_t capacity = 4>
 class KnownCalls {
   static constexpr auto& at = MovingPointers<Struct>::at;
   static constexpr auto& outputs = MovingPointers<Struct>::outputs;
+  static_assert(std::ranges::is_sorted(at));
 
  public:
   // How many bytes may be touched behind each moving pointer, as the call's check counts them. 0: nothing.

@@ -23,14 +23,11 @@ inline std::unexpected<Failure> wrong_struct_size(const char* name, std::size_t 
                                             " (set .size = sizeof the struct)");
 }
 
-// For structs that callers fill.
-template <typename Struct>
-Result<void> check_struct_size(const Struct& structure, const char* name) {
-  constexpr std::size_t known = sizeof(Struct);
-  const std::size_t size = structure.size;
+// `structure` has `size` bytes, as its caller says, of which this version knows `known`.
+inline Result<void> check_struct_size(const void* structure, std::size_t size, std::size_t known, const char* name) {
   if (size == known) return {};
   if (size < known || size > max_struct_bytes) return wrong_struct_size(name, size, known);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&structure);
+  const auto* bytes = static_cast<const unsigned char*>(structure);
   for (std::size_t i = known; i < size; ++i) {
     if (bytes[i] != 0) {
       return fail(WAVEJIT_UNSUPPORTED, std::string(name) + " has a field at byte " + std::to_string(i) +
@@ -38,6 +35,11 @@ Result<void> check_struct_size(const Struct& structure, const char* name) {
     }
   }
   return {};
+}
+// For structs that callers fill.
+template <typename Struct>
+Result<void> check_struct_size(const Struct& structure, const char* name) {
+  return check_struct_size(&structure, structure.size, sizeof(Struct), name);
 }
 
 // For structs that we fill. What is behind our own fields in a larger one stays as it is.

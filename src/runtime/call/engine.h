@@ -54,6 +54,8 @@ class Engine {
   // The same, and WAVEJIT_NOT_READY when they are not loaded.
   Result<void> is_ready(families::Call& call) const;
   bool is_loaded(const families::Call& call) const;
+  // Makes the kernels of a call that supports() takes, as a line of prepare() does, and waits for them.
+  Result<void> load(families::Call& call);
   // Whether run() would fetch or compile the call's kernels if they were not loaded: not in a sealed engine, not of a
   // call that forbids it, not while the stream is being captured.
   bool may_load(const families::Call& call, hip_abi::hipStream_t stream) const;

@@ -153,7 +153,7 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
       return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
     if (sealed()) {
       statistics_.refused_sealed.fetch_add(1);
-      return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; call wavejit_engine_unseal first")};
+      return {.kernels = fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_seal(engine, 0) first")};
     }
     Phases phases;
     return resolve_and_tell(one.shape, lines[one.lines.front()], phases, spare);
@@ -172,6 +172,21 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
     }
   });
   return board.result();
+}
+
+Result<void> Engine::load(families::Call& call) {
+  if (auto supported = supports(call); !supported) return supported;
+  statistics_.prepared.fetch_add(1);
+  if (is_loaded(call)) return {};
+  if (sealed()) {
+    statistics_.refused_sealed.fetch_add(1);
+    return fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_seal(engine, 0) first");
+  }
+  Phases phases;
+  const Resolution resolution =
+      resolve_and_tell(call.shape(), call.descriptor(families::Call::Line::of_kernels), phases, process_helpers());
+  if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+  return {};
 }
 
 }  // namespace wavejit::runtime

@@ -48,7 +48,7 @@ Result<void> check_starts(const char* name, const std::vector<std::int32_t>& sta
 
 // Where the pages of each sequence begin in a list, and the end of the last one's.
 Result<std::vector<std::int32_t>> list_starts(families::DeviceMemory& memory, std::size_t batch,
-                                              const PagingCall& call) {
+                                              const wavejit_pages& call) {
   auto starts = copy_out(memory, "table_starts", call.table_starts, batch + 1);
   if (!starts) return starts;
   std::int64_t before = 0;
@@ -62,7 +62,7 @@ Result<std::vector<std::int32_t>> list_starts(families::DeviceMemory& memory, st
   return starts;
 }
 
-Result<void> check_table(families::DeviceMemory& memory, const PagingCall& call,
+Result<void> check_table(families::DeviceMemory& memory, const wavejit_tensor& k, const wavejit_pages& call,
                          const std::vector<std::int32_t>& lengths, const std::vector<std::int32_t>& firsts) {
   const bool is_list = call.table_starts != nullptr;
   std::vector<std::int32_t> starts;
@@ -74,12 +74,12 @@ Result<void> check_table(families::DeviceMemory& memory, const PagingCall& call,
   const std::int64_t stride = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     const std::int64_t padding = firsts.empty() || lengths[b] == 0 ? 0 : firsts[b];
-    const std::int64_t pages = (padding + lengths[b] + call.k.sizes[1] - 1) / call.k.sizes[1];
+    const std::int64_t pages = (padding + lengths[b] + k.sizes[1] - 1) / k.sizes[1];
     const std::int64_t first = is_list ? starts[b] : static_cast<std::int64_t>(b) * stride;
     const std::int64_t present = is_list ? starts[b + 1] - starts[b] : call.table_columns;
     if (pages > present) {
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element("key_lengths", b), std::to_string(lengths[b]),
-                        refusal::up_to("0", std::max<std::int64_t>(present * call.k.sizes[1] - padding, 0)) +
+                        refusal::up_to("0", std::max<std::int64_t>(present * k.sizes[1] - padding, 0)) +
                             ", the keys of the sequence's " + std::to_string(present) + " pages" +
                             (padding == 0 ? "" : " behind first_keys = " + std::to_string(padding))));
     }
@@ -88,20 +88,19 @@ Result<void> check_table(families::DeviceMemory& memory, const PagingCall& call,
     if (!entries) return std::unexpected(entries.error());
     for (std::size_t i = 0; i < entries->size(); ++i) {
       const std::int32_t page = (*entries)[i];
-      if (page >= 0 && page < call.k.sizes[0]) continue;
+      if (page >= 0 && page < k.sizes[0]) continue;
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element("block_table", static_cast<std::size_t>(first) + i),
-                        std::to_string(page), refusal::up_to("0", call.k.sizes[0] - 1) + ", the pages of the cache"));
+                        std::to_string(page), refusal::up_to("0", k.sizes[0] - 1) + ", the pages of the cache"));
     }
   }
   return {};
 }
 
 Result<std::vector<std::int32_t>> check_first_keys(families::DeviceMemory& memory, std::size_t batch,
-                                                   const SequenceCall& call) {
+                                                   const wavejit_tensor& k, const wavejit_sequences& call, bool paged) {
   auto firsts = copy_out(memory, "first_keys", call.first_keys, batch);
   if (!firsts) return firsts;
-  const bool paged = call.paged;
-  const std::int64_t most = paged ? max_paged_length : call.k.sizes[1];
+  const std::int64_t most = paged ? max_paged_length : k.sizes[1];
   for (std::size_t b = 0; b < firsts->size(); ++b) {
     const std::int32_t first = (*firsts)[b];
     if (first >= 0 && first <= most) continue;
@@ -114,23 +113,25 @@ Result<std::vector<std::int32_t>> check_first_keys(families::DeviceMemory& memor
 }  // namespace
 
 families::Result<void> check_device_lengths(families::DeviceMemory& memory, const Extents& extents,
-                                            const SequenceCall& call, const PagingCall* pages) {
+                                            const wavejit_tensor& q, const wavejit_tensor& k,
+                                            const wavejit_sequences& call, const wavejit_pages& pages) {
+  const bool paged = pages.block_table != nullptr;
   const auto batch = static_cast<std::size_t>(extents.sequences);
   std::vector<std::int32_t> key_starts;
   if (call.query_starts != nullptr) {
     const auto starts = copy_out(memory, "query_starts", call.query_starts, batch + 1);
     if (!starts) return std::unexpected(starts.error());
-    if (auto good = check_starts("query_starts", *starts, call.q.sizes[1], extents.query_length); !good) return good;
+    if (auto good = check_starts("query_starts", *starts, q.sizes[1], extents.query_length); !good) return good;
   }
   if (call.key_starts != nullptr) {
     auto starts = copy_out(memory, "key_starts", call.key_starts, batch + 1);
     if (!starts) return std::unexpected(starts.error());
-    if (auto good = check_starts("key_starts", *starts, call.k.sizes[1], extents.key_length); !good) return good;
+    if (auto good = check_starts("key_starts", *starts, k.sizes[1], extents.key_length); !good) return good;
     key_starts = *std::move(starts);
   }
   std::vector<std::int32_t> first_keys;
   if (call.first_keys != nullptr) {
-    auto firsts = check_first_keys(memory, batch, call);
+    auto firsts = check_first_keys(memory, batch, k, call, paged);
     if (!firsts) return std::unexpected(std::move(firsts.error()));
     first_keys = *std::move(firsts);
   }
@@ -139,13 +140,13 @@ families::Result<void> check_device_lengths(families::DeviceMemory& memory, cons
   if (!lengths) return std::unexpected(lengths.error());
   for (std::size_t i = 0; i < batch; ++i) {
     std::int64_t keys = key_starts.empty() ? extents.key_length : std::int64_t{key_starts[i + 1]} - key_starts[i];
-    if (!first_keys.empty() && !call.paged) keys -= first_keys[i];
+    if (!first_keys.empty() && !paged) keys -= first_keys[i];
     const std::int32_t length = (*lengths)[i];
     if (length >= 0 && length <= keys) continue;
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, element("key_lengths", i), std::to_string(length),
                       refusal::up_to("0", keys) + ", the keys of the sequence"));
   }
-  if (pages != nullptr) return check_table(memory, *pages, *lengths, first_keys);
+  if (paged) return check_table(memory, k, pages, *lengths, first_keys);
   return {};
 }
 

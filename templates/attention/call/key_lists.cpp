@@ -33,28 +33,28 @@ constexpr std::uint64_t most_slots = std::uint64_t{1} << 31;
 
 // Hot: without lists nothing is looked at twice, and no text is made.
 bool says_nothing(const KeyListCall& call) {
-  return call.key_counts == nullptr &&
-         (call.top_k | call.key_indices_row_stride | call.key_slots | call.key_list_heads) == 0;
+  return call.list.counts == nullptr &&
+         (call.list.top_k | call.list.row_stride | call.list.slots | call.list.heads) == 0;
 }
 
 [[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const KeyListCall& call) {
   const std::string without = " without key_indices";
-  if (call.key_counts != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "key_counts", pointer_text(call.key_counts), "null" + without));
-  for (const auto& [field, value] : {std::pair{"top_k", call.top_k},
-                                     {"key_indices_row_stride", call.key_indices_row_stride},
-                                     {"key_slots", call.key_slots},
-                                     {"key_list_heads", call.key_list_heads}})
+  if (call.list.counts != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "key_counts", pointer_text(call.list.counts), "null" + without));
+  for (const auto& [field, value] : {std::pair{"top_k", call.list.top_k},
+                                     {"key_indices_row_stride", call.list.row_stride},
+                                     {"key_slots", call.list.slots},
+                                     {"key_list_heads", call.list.heads}})
     if (value != 0) return bad_number(field, value, "0" + without);
   return {};
 }
 
 // Slots stand where they stand, whatever sequence a query is of.
 Result<void> check_slots(const KeyListCall& call) {
-  for (const auto& [field, array] : {std::pair{"block_table", call.block_table},
-                                     {"query_starts", call.query_starts},
-                                     {"key_starts", call.key_starts},
-                                     {"key_lengths", call.key_lengths}})
+  for (const auto& [field, array] : {std::pair{"block_table", call.pages.block_table},
+                                     {"query_starts", call.sequences.query_starts},
+                                     {"key_starts", call.sequences.key_starts},
+                                     {"key_lengths", call.sequences.key_lengths}})
     if (array != nullptr)
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field, pointer_text(array),
                         "null beside key_slots = 1: an entry is the slot of its key, in any sequence"));
@@ -69,30 +69,30 @@ bool is_one_piece(const wavejit_tensor& pages) {
   return pages.sizes[1] > 1 && (pages.sizes[0] == 1 || pages.strides[0] == pages.sizes[1] * pages.strides[1]);
 }
 
-std::int64_t entries_of_query(const KeyListCall& call) { return call.top_k * call.lists_of_query(); }
+std::int64_t entries_of_query(const KeyListCall& call) { return call.list.top_k * call.lists_of_query(); }
 
 }  // namespace
 
 Result<void> check_list_fields(const KeyListCall& call, std::int64_t kv_heads) {
   if (!call.has_lists()) [[likely]]
     return says_nothing(call) ? Result<void>() : refuse_rest(call);
-  for (const auto& [field, array] : {std::pair{"key_indices", call.key_indices}, {"key_counts", call.key_counts}})
+  for (const auto& [field, array] : {std::pair{"key_indices", call.list.indices}, {"key_counts", call.list.counts}})
     if (reinterpret_cast<std::uintptr_t>(array) % alignof(std::int32_t) != 0)
       return refuse(
           bad(WAVEJIT_INVALID_ARGUMENT, field, pointer_text(array), "int32 in device memory, aligned to 4 bytes"));
-  if (call.top_k < 1 || call.top_k > max_top_k)
-    return bad_number("top_k", call.top_k, up_to("the entries of a list, 1", max_top_k));
-  if (call.key_list_heads < 0 || (call.key_list_heads > 1 && call.key_list_heads != kv_heads))
-    return bad_number("key_list_heads", call.key_list_heads,
+  if (call.list.top_k < 1 || call.list.top_k > max_top_k)
+    return bad_number("top_k", call.list.top_k, up_to("the entries of a list, 1", max_top_k));
+  if (call.list.heads < 0 || (call.list.heads > 1 && call.list.heads != kv_heads))
+    return bad_number("key_list_heads", call.list.heads,
                       "0 or 1 (all heads have one list), " + std::to_string(kv_heads) + " (kv heads)");
-  if (call.key_indices_row_stride != 0 &&
-      (call.key_indices_row_stride < entries_of_query(call) || call.key_indices_row_stride > max_row_stride))
-    return bad_number("key_indices_row_stride", call.key_indices_row_stride,
+  if (call.list.row_stride != 0 &&
+      (call.list.row_stride < entries_of_query(call) || call.list.row_stride > max_row_stride))
+    return bad_number("key_indices_row_stride", call.list.row_stride,
                       std::string("0, or ") + (call.lists_of_query() > 1 ? "key_list_heads · " : "") +
                           "top_k = " + std::to_string(entries_of_query(call)) + " to " +
                           std::to_string(max_row_stride) + " entries");
-  if (call.key_slots != 0 && call.key_slots != 1)
-    return bad_number("key_slots", call.key_slots, "0 (numbers of keys), 1 (slots of the cache)");
+  if (call.list.slots != 0 && call.list.slots != 1)
+    return bad_number("key_slots", call.list.slots, "0 (numbers of keys), 1 (slots of the cache)");
   return call.names_slots() ? check_slots(call) : Result<void>();
 }
 
@@ -102,7 +102,7 @@ Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint64_t batch,
                       "up to " + std::to_string(most_queries / batch) + " queries of each of " + std::to_string(batch) +
                           " sequences with lists");
   NamedKeys named;
-  if (call.block_table == nullptr && !call.names_slots()) return named;
+  if (call.pages.block_table == nullptr && !call.names_slots()) return named;
   const auto page_size = static_cast<std::uint64_t>(call.k.sizes[1]);
   // A cache whose pages hold no key, as an engine's before its first: no entry is a slot of it, as no row of dense keys
   // sees any where there are none. (check_pages refuses such pages beside a table.)
@@ -126,16 +126,16 @@ Result<NamedKeys> check_named_keys(const KeyListCall& call, std::uint64_t batch,
 }
 
 Result<void> check_device_counts(families::DeviceMemory& memory, const KeyListCall& call, std::uint64_t queries) {
-  if (!call.has_lists() || call.key_counts == nullptr) return {};
+  if (!call.has_lists() || call.list.counts == nullptr) return {};
   std::vector<std::int32_t> counts(queries * static_cast<std::uint64_t>(call.lists_of_query()));
-  if (const auto read = memory.read(counts.data(), call.key_counts, counts.size() * sizeof(std::int32_t)); !read)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "key_counts = " + pointer_text(call.key_counts) + ", of which " +
+  if (const auto read = memory.read(counts.data(), call.list.counts, counts.size() * sizeof(std::int32_t)); !read)
+    return fail(WAVEJIT_INVALID_ARGUMENT, "key_counts = " + pointer_text(call.list.counts) + ", of which " +
                                               std::to_string(counts.size()) + " elements cannot be read (" +
                                               read.error() + "); accepted: device memory of that many int32");
   for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts[i] < 0 || counts[i] > call.top_k)
+    if (counts[i] < 0 || counts[i] > call.list.top_k)
       return bad_number(("key_counts[" + std::to_string(i) + "]").c_str(), counts[i],
-                        up_to("0", call.top_k) + ", the entries of a list");
+                        up_to("0", call.list.top_k) + ", the entries of a list");
   return {};
 }
 
@@ -143,17 +143,17 @@ KeyListArguments list_arguments(const KeyListCall& call, std::uint32_t slots, bo
   if (!call.has_lists()) return {};
   constexpr std::uint64_t entry = sizeof(std::int32_t);
   const auto lists = static_cast<std::uint64_t>(call.lists_of_query());
-  const std::int64_t row = call.key_indices_row_stride != 0 ? call.key_indices_row_stride : entries_of_query(call);
+  const std::int64_t row = call.list.row_stride != 0 ? call.list.row_stride : entries_of_query(call);
   const std::uint64_t row_stride = static_cast<std::uint64_t>(row) * entry;
-  return {.indices = address(call.key_indices) + (first * row_stride),
-          .counts = call.key_counts != nullptr ? address(call.key_counts) + (first * lists * entry) : 0,
+  return {.indices = address(call.list.indices) + (first * row_stride),
+          .counts = call.list.counts != nullptr ? address(call.list.counts) + (first * lists * entry) : 0,
           .row_stride = row_stride,
-          .head_stride = lists > 1 ? static_cast<std::uint64_t>(call.top_k) * entry : 0,
-          .length = static_cast<std::uint32_t>(call.top_k),
+          .head_stride = lists > 1 ? static_cast<std::uint64_t>(call.list.top_k) * entry : 0,
+          .length = static_cast<std::uint32_t>(call.list.top_k),
           .slots = slots,
           .heads = static_cast<std::uint32_t>(lists),
           .causal = causal ? 1U : 0U,
-          .parts = parts_of_list(static_cast<std::uint64_t>(call.top_k))};
+          .parts = parts_of_list(static_cast<std::uint64_t>(call.list.top_k))};
 }
 
 }  // namespace wavejit::attention

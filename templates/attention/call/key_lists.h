@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lists of keys, one for each query (docs/sparse.md): the fields of a call, and what kernels read of them. Every family
-// that has them names its fields so.
+// Lists of keys, one for each query (docs/sparse.md): the fields of a call, and what kernels read of them.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +13,33 @@ namespace wavejit::attention {
 
 inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
 
+// Whether entries are slots of the cache, whatever the sequences are.
+constexpr bool names_slots(const wavejit_key_list& list) { return list.indices != nullptr && list.slots != 0; }
+
+// A list of a call, and what of the call its checks look at.
 struct KeyListCall {
-  const std::int32_t* key_indices;
-  const std::int32_t* key_counts;
-  std::int64_t top_k;
-  std::int64_t key_indices_row_stride;
-  std::int64_t key_slots;
-  std::int64_t key_list_heads = 0;  // lists of a query; 0: one
+  wavejit_key_list list;
   // What slots make senseless.
-  const std::int32_t* block_table;
-  const std::int32_t* query_starts;
-  const std::int32_t* key_starts;
-  const std::int32_t* key_lengths;
+  const wavejit_sequences& sequences;
+  const wavejit_pages& pages;
   std::int32_t mask;
   // The cache: both tensors of which a key is.
   const wavejit_tensor& k;
   const wavejit_tensor& other;
 
-  bool has_lists() const { return key_indices != nullptr; }
-  bool names_slots() const { return key_indices != nullptr && key_slots != 0; }
-  std::int64_t lists_of_query() const { return key_list_heads > 0 ? key_list_heads : 1; }
+  bool has_lists() const { return list.indices != nullptr; }
+  bool names_slots() const { return attention::names_slots(list); }
+  std::int64_t lists_of_query() const { return list.heads > 0 ? list.heads : 1; }
 };
+template <typename Call>
+KeyListCall first_list_of(const Call& call, const wavejit_tensor& other) {
+  return {.list = call.key_list,
+          .sequences = call.sequences,
+          .pages = call.pages,
+          .mask = call.mask.bits,
+          .k = call.k,
+          .other = other};
+}
 
 // The fields by themselves: before sizes are looked at. `kv_heads`: lists that a query may have beside one.
 families::Result<void> check_list_fields(const KeyListCall& call, std::int64_t kv_heads);

@@ -24,9 +24,9 @@ bool is_limit(std::int32_t limit, bool window) { return window ? limit >= -1 : l
                     window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)"));
 }
 
-Result<void> check_local_chunk(const MaskFields& fields, bool chunked) {
-  if (chunked && ((fields.mask & WAVEJIT_MASK_CAUSAL) == 0 || (fields.mask & WAVEJIT_MASK_WINDOW) != 0)) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
+Result<void> check_local_chunk(const wavejit_masking& fields, bool chunked) {
+  if (chunked && ((fields.bits & WAVEJIT_MASK_CAUSAL) == 0 || (fields.bits & WAVEJIT_MASK_WINDOW) != 0)) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
                       "8 (chunked) with 1 (causal) and without 2 (window)"));
   }
   if (chunked ? fields.local_chunk < 1 || fields.local_chunk > most_local_chunk : fields.local_chunk != 0) {
@@ -65,29 +65,30 @@ MaskChoice choose_local_chunks(std::int64_t keys) {
           .right = static_cast<std::int32_t>(local_chunk_multiplier(chunk))};
 }
 
-Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys, const char* other_diagonal, bool has_other) {
+Result<MaskChoice> check_mask(const wavejit_masking& fields, std::int64_t keys, bool chunks, const char* other_diagonal,
+                              bool has_other) {
   constexpr std::int32_t known = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
-  if ((fields.mask & ~(known | WAVEJIT_MASK_CHUNKED)) != 0) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
-                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)" +
-                          std::string(fields.may_be_chunked ? ", 8 (chunked)" : "")));
+  if ((fields.bits & ~(known | WAVEJIT_MASK_CHUNKED)) != 0) {
+    return refuse(
+        bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
+            "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)" + std::string(chunks ? ", 8 (chunked)" : "")));
   }
-  const bool chunked = (fields.mask & WAVEJIT_MASK_CHUNKED) != 0;
-  if (chunked && !fields.may_be_chunked) {
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.mask),
+  const bool chunked = (fields.bits & WAVEJIT_MASK_CHUNKED) != 0;
+  if (chunked && !chunks) {
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.bits),
                       "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix); "
                       "only forward calls have local chunks"));
   }
-  if (auto chunks = check_local_chunk(fields, chunked); !chunks) return std::unexpected(chunks.error());
-  const bool causal = (fields.mask & WAVEJIT_MASK_CAUSAL) != 0;
-  const bool window = (fields.mask & WAVEJIT_MASK_WINDOW) != 0;
-  const bool prefix = (fields.mask & WAVEJIT_MASK_PREFIX) != 0;
+  if (auto chunk = check_local_chunk(fields, chunked); !chunk) return std::unexpected(chunk.error());
+  const bool causal = (fields.bits & WAVEJIT_MASK_CAUSAL) != 0;
+  const bool window = (fields.bits & WAVEJIT_MASK_WINDOW) != 0;
+  const bool prefix = (fields.bits & WAVEJIT_MASK_PREFIX) != 0;
   if (!is_limit(fields.window_left, window)) return no_limit("window_left", fields.window_left, window);
   if (!is_limit(fields.window_right, window)) return no_limit("window_right", fields.window_right, window);
   if (prefix && !causal && !window && !has_other) {
     const std::string others = other_diagonal == nullptr ? std::string("1 (causal) or 2 (window)")
                                                          : "1 (causal), 2 (window) or " + std::string(other_diagonal);
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.mask),
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
                       "4 (prefix) with " + others + ": nothing else has a diagonal"));
   }
   if (prefix ? fields.causal_prefix < 0 || fields.causal_prefix > keys : fields.causal_prefix != 0) {

@@ -7,6 +7,7 @@
 
 #include "families/call/failure.h"
 #include "templates/attention/kernel/types.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
 
@@ -34,31 +35,9 @@ constexpr std::uint32_t keys_to_last_diagonal(std::uint32_t keys, std::uint32_t 
       std::min<std::uint64_t>(keys, std::uint64_t{rows} + static_cast<std::uint32_t>(prefix)));
 }
 
-// What every call has under these names.
-struct MaskFields {
-  std::int32_t mask;
-  std::int64_t causal_prefix;
-  std::int32_t window_left;
-  std::int32_t window_right;
-  bool may_be_chunked = false;
-  std::int64_t local_chunk = 0;
-};
-template <typename Call>
-constexpr MaskFields mask_fields(const Call& call) {
-  MaskFields fields = {.mask = call.mask,
-                       .causal_prefix = call.causal_prefix,
-                       .window_left = call.window_left,
-                       .window_right = call.window_right};
-  if constexpr (requires { call.local_chunk; }) {
-    fields.may_be_chunked = true;
-    fields.local_chunk = call.local_chunk;
-  }
-  return fields;
-}
-
 // `keys`: those of the longest sequence. `other_diagonal`: what else of such a call has a diagonal, as refusals name it
-// ("alibi"; null: nothing), and whether this call has it.
-families::Result<MaskChoice> check_mask(const MaskFields& fields, std::int64_t keys,
+// ("alibi"; null: nothing), and whether this call has it. `chunks`: the family has local chunks.
+families::Result<MaskChoice> check_mask(const wavejit_masking& mask, std::int64_t keys, bool chunks = false,
                                         const char* other_diagonal = nullptr, bool has_other = false);
 
 }  // namespace wavejit::attention

@@ -106,21 +106,23 @@ std::string to_text(const std::vector<std::int64_t>& lengths) {
   return text;
 }
 
-void tell(const MaskWords& mask, wavejit_problem& told) {
-  if (mask.causal) told.mask |= WAVEJIT_MASK_CAUSAL;
+wavejit_masking masking_of(const MaskWords& mask) {
+  wavejit_masking told{};
+  if (mask.causal) told.bits |= WAVEJIT_MASK_CAUSAL;
   if (mask.causal_prefix) {
-    told.mask |= WAVEJIT_MASK_PREFIX;
+    told.bits |= WAVEJIT_MASK_PREFIX;
     told.causal_prefix = *mask.causal_prefix;
   }
   if (mask.window) {
-    told.mask |= WAVEJIT_MASK_WINDOW;
+    told.bits |= WAVEJIT_MASK_WINDOW;
     told.window_left = static_cast<std::int32_t>(mask.window->first);
     told.window_right = static_cast<std::int32_t>(mask.window->second);
   }
   if (mask.local_chunk) {
-    told.mask |= WAVEJIT_MASK_CHUNKED;
-    told.local_chunk = *mask.local_chunk;
+    told.bits |= WAVEJIT_MASK_CHUNKED;
+    told.local_chunk = static_cast<std::int32_t>(*mask.local_chunk);
   }
+  return told;
 }
 
 MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right,

@@ -53,7 +53,7 @@ std::string chunked_text(const MaskWords& mask);
 std::string to_text(const std::vector<std::int64_t>& lengths);
 
 // As the C ABI tells a parsed problem, and as a call's fields are told again.
-void tell(const MaskWords& mask, wavejit_problem& told);
+wavejit_masking masking_of(const MaskWords& mask);
 MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right,
                    std::int64_t local_chunk = 0);
 

@@ -14,7 +14,7 @@ using families::Word;
 using families::wrong;
 
 TakenWord take_modifier(const Word& word, const ModifierRow& row, DescribedModifier& modifier) {
-  if (!row.is_number && row.extents.empty()) {
+  if (row.number == nullptr && row.extents.empty()) {
     if (word.text != row.word) return std::nullopt;
     modifier = {.there = true, .extent = Extent::one, .number = {}};
     return Result<void>();
@@ -22,7 +22,7 @@ TakenWord take_modifier(const Word& word, const ModifierRow& row, DescribedModif
   const auto value = families::behind_key(word, row.word);
   if (!value) return std::nullopt;
   const std::string key = std::string(row.word) + "=";
-  if (row.is_number) {
+  if (row.number != nullptr) {
     const auto given = families::finite_number(*value);
     if (!given || *given <= 0 || *given > max_softcap)
       return wrong(word, std::format("is no cap; accepted: {}<positive number up to {}>", key, max_softcap));
@@ -43,7 +43,7 @@ TakenWord take_modifier(const Word& word, const ModifierRow& row, DescribedModif
 std::string text_of(const DescribedModifier& modifier, const ModifierRow& row) {
   if (!modifier.there) return {};
   std::string text(row.word);
-  if (row.is_number) return text + "=" + modifier.number;
+  if (row.number != nullptr) return text + "=" + modifier.number;
   for (const ExtentName& each : row.extents)
     if (each.extent == modifier.extent) text += "=" + std::string(each.name);
   return text;

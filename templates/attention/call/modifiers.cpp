@@ -149,4 +149,25 @@ std::int64_t bias_row_elements(const wavejit_tensor& bias) {
   return bias.sizes[2] > 1 ? bias.strides[2] : padded_bias_row(bias.sizes[3]);
 }
 
+families::Result<void> check_modifiers(const wavejit_modifiers& modifiers, const ModifierCall& call,
+                                       Modifiers& in_code) {
+  for (const Modifier modifier : {Modifier::bias, Modifier::alibi, Modifier::sink, Modifier::softcap}) {
+    const ModifierRow& row = row_of(modifier);
+    if (!given(row, modifiers)) [[likely]]
+      continue;
+    if (auto good = check_modifier(modifier, call, tensor_of(row, modifiers), number_of(row, modifiers)); !good)
+      return good;
+    if (row.in_code) in_code.add(modifier);
+  }
+  return {};
+}
+
+void set_score_arguments(const wavejit_modifiers& modifiers, float scale_log2e, ScoreArguments& scores) {
+  for (const ModifierRow& row : modifier_rows) {
+    if (!given(row, modifiers)) [[likely]]
+      continue;
+    set_score_arguments(row.modifier, tensor_of(row, modifiers), number_of(row, modifiers), scale_log2e, scores);
+  }
+}
+
 }  // namespace wavejit::attention

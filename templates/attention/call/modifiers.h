@@ -25,30 +25,15 @@ struct ModifierCall {
 families::Result<void> check_modifier(Modifier modifier, const ModifierCall& call, const wavejit_tensor& tensor,
                                       float number);
 
-// In the order in which calls are checked.
-inline constexpr std::array<Modifier, modifier_count> checked_modifiers = {Modifier::bias, Modifier::alibi,
-                                                                           Modifier::sink, Modifier::softcap};
-
-// All that a family's call gives. Those that change code go into `in_code`.
-template <typename Call>
-families::Result<void> check_modifiers(const std::array<ModifierFields<Call>, modifier_count>& fields,
-                                       const Call& given_call, const ModifierCall& call, Modifiers& in_code) {
-  static constexpr wavejit_tensor none{};
-  for (const Modifier modifier : checked_modifiers) {
-    const ModifierFields<Call>& of = fields[static_cast<std::size_t>(modifier)];
-    if (!given(of, given_call)) [[likely]]
-      continue;
-    const wavejit_tensor& tensor = of.tensor != nullptr ? given_call.*of.tensor : none;
-    const float number = of.number != nullptr ? given_call.*of.number : 0;
-    if (auto good = check_modifier(modifier, call, tensor, number); !good) return good;
-    if (row_of(modifier).in_code) in_code.add(modifier);
-  }
-  return {};
-}
+// All that a call gives. Those that change code go into `in_code`.
+families::Result<void> check_modifiers(const wavejit_modifiers& modifiers, const ModifierCall& call,
+                                       Modifiers& in_code);
 
 // What a kernel reads of one that is given and was checked. The sink's place is a family's own: it has none here.
 void set_score_arguments(Modifier modifier, const wavejit_tensor& tensor, float number, float scale_log2e,
                          ScoreArguments& scores);
+// What a kernel reads of all that are given.
+void set_score_arguments(const wavejit_modifiers& modifiers, float scale_log2e, ScoreArguments& scores);
 
 // What a kernel bounds of a bias with one descriptor is below 4 GiB.
 families::Result<void> check_bias_slice(std::int64_t rows_of_tensor, std::int64_t row_elements,

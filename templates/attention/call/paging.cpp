@@ -59,38 +59,40 @@ wavejit_tensor in_one_row(const wavejit_tensor& pages) {
   return flat;
 }
 
-families::Result<void> check_page_layout(const PagingCall& call) {
+families::Result<void> check_page_layout(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
+                                         std::int32_t page_layout, bool left_padding) {
   const auto name = "page_layout";
-  const std::string value = std::to_string(call.page_layout);
-  if (call.page_layout != WAVEJIT_PAGES_VECTORISED && call.page_layout != WAVEJIT_PAGES_VECTORISED_KEYS)
+  const std::string value = std::to_string(page_layout);
+  if (page_layout != WAVEJIT_PAGES_VECTORISED && page_layout != WAVEJIT_PAGES_VECTORISED_KEYS)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 to 2, of enum wavejit_page_layout"));
-  if (call.block_table == nullptr)
+  if (pages.block_table == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 without block_table: keys are in no pages"));
-  if (call.first_keys)
+  if (left_padding)
     return refuse(
         bad(WAVEJIT_UNSUPPORTED, name, value,
             "0 beside first_keys: 16 bytes of a vectorised page may hold several keys, some of them padding"));
-  const std::int64_t page_size = call.k.sizes[1];
+  const std::int64_t page_size = k.sizes[1];
   if (page_size < page_granule || page_size > max_page_size || page_size % page_granule != 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),
                       "multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size) +
                           " with page_layout = " + value));
-  if (auto good = check_inner_strides({"k", &call.k}, unit_elements, 1); !good) return good;
-  const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
-  return check_inner_strides({"v", &call.v}, 1, by_keys ? unit_elements : page_size);
+  if (auto good = check_inner_strides({"k", &k}, unit_elements, 1); !good) return good;
+  const bool by_keys = page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  return check_inner_strides({"v", &v}, 1, by_keys ? unit_elements : page_size);
 }
 
-families::Result<void> check_pages(const PagingCall& call, std::int64_t key_length) {
-  for (const auto& [name, array] : {std::pair{"block_table", call.block_table}, {"table_starts", call.table_starts}})
+families::Result<void> check_pages(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
+                                   std::int32_t page_layout, std::int64_t key_length) {
+  for (const auto& [name, array] : {std::pair{"block_table", pages.block_table}, {"table_starts", pages.table_starts}})
     if (auto good = check_pointer(name, array); !good) return good;
-  const std::int64_t page_size = call.k.sizes[1];
+  const std::int64_t page_size = k.sizes[1];
   if (page_size != 1 && (page_size < 1 || page_size > max_page_size || page_size % page_granule != 0)) {
     return refuse(
         bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),
             "1, and multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size)));
   }
-  const bool in_rows = call.page_layout == WAVEJIT_PAGES_OF_ROWS;
-  for (const Named& named : {Named{"k", &call.k}, Named{"v", &call.v}}) {
+  const bool in_rows = page_layout == WAVEJIT_PAGES_OF_ROWS;
+  for (const Named& named : {Named{"k", &k}, Named{"v", &v}}) {
     if (in_rows) [[likely]] {
       if (auto good = check_apart(named); !good) return good;
     } else {
@@ -98,39 +100,39 @@ families::Result<void> check_pages(const PagingCall& call, std::int64_t key_leng
       if (auto good = check_apart({named.name, &flat}); !good) return good;
     }
   }
-  if (call.table_columns < 0 || call.table_columns > max_pages)
+  if (pages.table_columns < 0 || pages.table_columns > max_pages)
     return refuse(
-        bad(WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns), up_to("0", max_pages)));
-  if (call.table_starts != nullptr) {
-    if (call.table_row_stride == 0) return {};
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_row_stride", std::to_string(call.table_row_stride),
+        bad(WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(pages.table_columns), up_to("0", max_pages)));
+  if (pages.table_starts != nullptr) {
+    if (pages.table_row_stride == 0) return {};
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_row_stride", std::to_string(pages.table_row_stride),
                       "0, since table_starts says where a sequence's pages begin"));
   }
   // The product is below 2⁴⁴. Hot: no division.
-  if (call.table_columns * page_size < key_length) {
+  if (pages.table_columns * page_size < key_length) {
     const std::int64_t needed = (key_length + page_size - 1) / page_size;
     return refuse(bad(
-        WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(call.table_columns),
+        WAVEJIT_INVALID_ARGUMENT, "table_columns", std::to_string(pages.table_columns),
         std::to_string(needed) + " and more, the pages of max_key_length = " + std::to_string(key_length) + " keys"));
   }
   constexpr std::int64_t max_row_stride = std::int64_t{1} << 40;
-  if (call.table_row_stride != 0 &&
-      (call.table_row_stride < call.table_columns || call.table_row_stride > max_row_stride)) {
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_row_stride", std::to_string(call.table_row_stride),
-                      "0, or table_columns = " + std::to_string(call.table_columns) + " to " +
+  if (pages.table_row_stride != 0 &&
+      (pages.table_row_stride < pages.table_columns || pages.table_row_stride > max_row_stride)) {
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "table_row_stride", std::to_string(pages.table_row_stride),
+                      "0, or table_columns = " + std::to_string(pages.table_columns) + " to " +
                           std::to_string(max_row_stride) + " entries"));
   }
   return {};
 }
 
-PageArguments page_arguments(const PagingCall& call) {
-  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(call.k.sizes[1] / page_granule, 1));
-  const std::int64_t row = call.table_row_stride != 0 ? call.table_row_stride : call.table_columns;
-  return {.table = address(call.block_table),
-          .table_starts = address(call.table_starts),
+PageArguments page_arguments(const wavejit_tensor& k, const wavejit_pages& pages) {
+  const auto granules = static_cast<std::uint32_t>(std::max<std::int64_t>(k.sizes[1] / page_granule, 1));
+  const std::int64_t row = pages.table_row_stride != 0 ? pages.table_row_stride : pages.table_columns;
+  return {.table = address(pages.block_table),
+          .table_starts = address(pages.table_starts),
           .table_row_stride = static_cast<std::uint64_t>(row) * sizeof(std::int32_t),
-          .table_columns = static_cast<std::uint32_t>(call.table_columns),
-          .pages = static_cast<std::uint32_t>(call.k.sizes[0]),
+          .table_columns = static_cast<std::uint32_t>(pages.table_columns),
+          .pages = static_cast<std::uint32_t>(k.sizes[0]),
           .granules_of_page = granules,
           .page_multiplier = division_multiplier(granules)};
 }

@@ -37,33 +37,41 @@ Failure renamed(Failure failure) {
   return refuse(bad(WAVEJIT_INVALID_ARGUMENT, field, std::to_string(value), accepted));
 }
 
-[[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const KeyListCall& list, std::span<const SecondTensor> tensors) {
+[[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const wavejit_key_list& list,
+                                                      std::span<const SecondTensor> tensors) {
   const std::string without = " without second_indices";
   for (const auto& [second, first] : tensors)
     if (second.tensor->data != nullptr)
       return refuse(bad(WAVEJIT_INVALID_ARGUMENT, std::string(second.name) + ".data", pointer_text(second.tensor->data),
                         "null" + without));
-  if (list.key_counts != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_counts", pointer_text(list.key_counts), "null" + without));
-  if (list.top_k != 0) return refuse_number("second_top_k", list.top_k, "0" + without);
-  if (list.key_indices_row_stride != 0)
-    return refuse_number("second_indices_row_stride", list.key_indices_row_stride, "0" + without);
+  if (list.counts != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_counts", pointer_text(list.counts), "null" + without));
+  for (const auto& [field, value] : {std::pair{"second_top_k", list.top_k},
+                                     {"second_indices_row_stride", list.row_stride},
+                                     {"second_list.slots", list.slots},
+                                     {"second_list.heads", list.heads}})
+    if (value != 0) return refuse_number(field, value, "0" + without);
   return {};
 }
 
 }  // namespace
 
 // Hot: without a second list nothing is looked at twice.
-Result<void> check_second_list(const KeyListCall& first, const KeyListCall& second,
+Result<void> check_second_list(const KeyListCall& first, const KeyListCall& second, const wavejit_key_list& given,
                                std::span<const SecondTensor> tensors, std::int64_t kv_heads, std::int32_t dtype) {
   if (!second.has_lists()) [[likely]] {
-    bool nothing = second.key_counts == nullptr && (second.top_k | second.key_indices_row_stride) == 0;
+    bool nothing = given.counts == nullptr && (given.top_k | given.row_stride | given.slots | given.heads) == 0;
     for (const SecondTensor& each : tensors) nothing = nothing && each.second.tensor->data == nullptr;
-    return nothing ? Result<void>() : refuse_rest(second, tensors);
+    return nothing ? Result<void>() : refuse_rest(given, tensors);
   }
   if (!first.names_slots())
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_indices", pointer_text(second.key_indices),
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "second_indices", pointer_text(given.indices),
                       "null, or slots beside key_indices with key_slots = 1"));
+  if (given.slots != 0 && given.slots != 1)
+    return refuse_number("second_list.slots", given.slots, "1, or 0: as key_list says");
+  if (given.heads != 0 && given.heads != first.list.heads)
+    return refuse_number("second_list.heads", given.heads,
+                         "0, or " + std::to_string(first.list.heads) + ", the heads of key_list");
   if (auto fields = check_list_fields(second, kv_heads); !fields) return std::unexpected(renamed(fields.error()));
   for (const auto& [named, like] : tensors) {
     const auto& sizes = named.tensor->sizes;
@@ -97,7 +105,7 @@ Result<void> check_second_counts(families::DeviceMemory& memory, const KeyListCa
 }
 
 std::unexpected<Failure> refuse_parts(const KeyListCall& second, std::uint64_t most) {
-  return refuse_number("second_top_k", second.top_k,
+  return refuse_number("second_top_k", second.list.top_k,
                        "entries of which, with those of the first list, kernels can merge the parts: up to " +
                            std::to_string(most) + " chunks of " + std::to_string(list_chunk_keys) + " in all");
 }

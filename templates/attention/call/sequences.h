@@ -9,22 +9,6 @@
 
 namespace wavejit::attention {
 
-// The fields of a call that describe sequences. Arrays are in device memory; those that a family's calls do not have
-// stay null.
-struct SequenceCall {
-  const wavejit_tensor& q;
-  const wavejit_tensor& k;
-  const std::int32_t* query_starts = nullptr;
-  const std::int32_t* key_starts = nullptr;
-  const std::int32_t* key_lengths = nullptr;
-  const std::int32_t* first_keys = nullptr;
-  std::int64_t sequences = 0;
-  std::int64_t max_query_length = 0;
-  std::int64_t max_key_length = 0;
-  bool paged = false;          // there is a block table
-  bool names_a_table = false;  // other fields of a table are not 0
-};
-
 // What the call's tensors must measure, once packed lengths are known.
 struct Extents {
   std::int64_t sequences = 0;
@@ -41,7 +25,10 @@ constexpr std::int64_t longest_of_packed(const Extents& extents, const std::int3
 
 // Needs q and k with sizes in range.
 // `extents` in place: hot, and a processor waits for what is read back wider than it was written.
-families::Result<void> check_sequences(const SequenceCall& call, Extents& extents);
+families::Result<void> check_sequences(const wavejit_tensor& q, const wavejit_tensor& k, const wavejit_sequences& call,
+                                       const wavejit_pages& pages, Extents& extents);
+// What a family without pages hands over.
+inline constexpr wavejit_pages no_pages{};
 
 // Whether sequences may have fewer keys than the longest, as far as the host was told: `lengths` of their own that only
 // the device knows, unless all of them together may have as many as `total` (0: nobody said).

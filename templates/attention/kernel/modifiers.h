@@ -2,9 +2,8 @@
 // What scores pass through beside scale and mask, as one table: a row a modifier.
 //
 // Everybody reads it: specs and descriptors for their words, the checks of a call for its tensors and numbers,
-// `supported` and `explain` for the list, tools for the fields of a parsed problem. To add a modifier, add a row here
-// and the fields of the C ABI that families give it by (ModifierFields). Then write its check and its kernel arguments
-// in each family that has it, its emission (emit/modifiers.cpp), its row of the tools with its place in the reference
+// `supported` and `explain` for the list, tools for the fields of a parsed problem. To add a modifier, add its
+// field to wavejit_modifiers and a row here. Then write its check and its kernel arguments in each family that has it, its emission (emit/modifiers.cpp), its row of the tools with its place in the reference
 // (program/modifiers.cpp), and its tests.
 #pragma once
 
@@ -50,15 +49,8 @@ class Modifiers {
   std::uint8_t bits_ = 0;
 };
 
-// Which dimensions a modifier's tensor has of its own; the others broadcast. The numbers are the C ABI's.
-enum class Extent : std::int32_t {
-  none = WAVEJIT_EXTENT_NONE,
-  one = WAVEJIT_EXTENT_ONE,
-  head = WAVEJIT_EXTENT_HEAD,
-  batch = WAVEJIT_EXTENT_BATCH,
-  batch_and_head = WAVEJIT_EXTENT_BATCH_AND_HEAD,
-  token_and_head = WAVEJIT_EXTENT_TOKEN_AND_HEAD,
-};
+// Which dimensions a modifier's tensor has of its own; the others broadcast. token_and_head: of scales alone.
+enum class Extent : std::uint8_t { none, one, head, batch, batch_and_head, token_and_head };
 struct ExtentName {
   Extent extent;
   std::string_view name;
@@ -72,12 +64,9 @@ struct ModifierRow {
   // What a descriptor says behind "word=", in the order in which refusals list it. Empty, with a number: the number.
   // Empty, without: the word stands alone.
   std::span<const ExtentName> extents;
-  // What a call gives: a number (0: not there), or a tensor (data null: not there). Which fields of its call these are,
-  // each family says (ModifierFields).
-  bool is_number;
-  // What a parsed problem tells: an extent (1 for a word that stands alone), or the number.
-  std::int32_t wavejit_problem::* told_extent;
-  float wavejit_problem::* told_number;
+  // The field by which a call gives it: one of the two, a tensor (data null: not there) or a number (0: not there).
+  wavejit_tensor wavejit_modifiers::* tensor;
+  float wavejit_modifiers::* number;
   // "softcap=<x>" as descriptors' list of accepted words has it.
   std::string_view accepted;
 };
@@ -95,33 +84,29 @@ inline constexpr std::array<ModifierRow, modifier_count> modifier_rows = {{
      .word = "softcap",
      .in_code = true,
      .extents = {},
-     .is_number = true,
-     .told_extent = nullptr,
-     .told_number = &wavejit_problem::softcap,
+     .tensor = nullptr,
+     .number = &wavejit_modifiers::softcap,
      .accepted = "softcap=<x>"},
     {.modifier = Modifier::bias,
      .word = "bias",
      .in_code = true,
      .extents = bias_extents,
-     .is_number = false,
-     .told_extent = &wavejit_problem::bias,
-     .told_number = nullptr,
+     .tensor = &wavejit_modifiers::bias,
+     .number = nullptr,
      .accepted = "bias=none|bh|b|h|1"},
     {.modifier = Modifier::alibi,
      .word = "alibi",
      .in_code = true,
      .extents = alibi_extents,
-     .is_number = false,
-     .told_extent = &wavejit_problem::alibi,
-     .told_number = nullptr,
+     .tensor = &wavejit_modifiers::alibi,
+     .number = nullptr,
      .accepted = "alibi=h|bh"},
     {.modifier = Modifier::sink,
      .word = "sink",
      .in_code = false,
      .extents = {},
-     .is_number = false,
-     .told_extent = &wavejit_problem::sink,
-     .told_number = nullptr,
+     .tensor = &wavejit_modifiers::sink,
+     .number = nullptr,
      .accepted = "sink"},
 }};
 
@@ -131,35 +116,24 @@ inline constexpr std::array<Modifier, modifier_count> described_modifiers = {Mod
 
 constexpr const ModifierRow& row_of(Modifier modifier) { return modifier_rows[static_cast<std::size_t>(modifier)]; }
 
-// Where a family's call gives a modifier: one of the two, as its row says.
-template <typename Call>
-struct ModifierFields {
-  Modifier modifier;
-  wavejit_tensor Call::* tensor = nullptr;
-  float Call::* number = nullptr;
-};
-
 // Whether a call asks for it.
-template <typename Call>
-bool given(const ModifierFields<Call>& fields, const Call& call) {
-  return fields.tensor != nullptr ? (call.*fields.tensor).data != nullptr : call.*fields.number != 0;
+inline bool given(const ModifierRow& row, const wavejit_modifiers& call) {
+  return row.tensor != nullptr ? (call.*row.tensor).data != nullptr : call.*row.number != 0;
 }
-
-// Row i of a family's fields is that of the modifier with the number i, and gives what the table says.
-template <typename Call>
-constexpr bool bind_all(const std::array<ModifierFields<Call>, modifier_count>& fields) {
-  for (std::size_t i = 0; i < modifier_count; ++i) {
-    const bool number = fields[i].number != nullptr;
-    if (fields[i].modifier != static_cast<Modifier>(i) || number != modifier_rows[i].is_number ||
-        number != (fields[i].tensor == nullptr))
-      return false;
-  }
-  return true;
+// What it gives: of a modifier that is a number, a tensor without memory, and the other way about 0.
+inline const wavejit_tensor& tensor_of(const ModifierRow& row, const wavejit_modifiers& call) {
+  static constexpr wavejit_tensor none{};
+  return row.tensor != nullptr ? call.*row.tensor : none;
+}
+inline float number_of(const ModifierRow& row, const wavejit_modifiers& call) {
+  return row.number != nullptr ? call.*row.number : 0;
 }
 
 static_assert([] {
   for (std::size_t i = 0; i < modifier_count; ++i)
-    if (modifier_rows[i].modifier != static_cast<Modifier>(i)) return false;
+    if (modifier_rows[i].modifier != static_cast<Modifier>(i) ||
+        (modifier_rows[i].tensor == nullptr) == (modifier_rows[i].number == nullptr))
+      return false;
   return true;
 }());
 

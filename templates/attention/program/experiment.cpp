@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "templates/attention/call/mask_words.h"
+#include "templates/attention/call/modifier_words.h"
 #include "templates/attention/program/block_lists.h"
 #include "templates/attention/program/inputs.h"
 #include "templates/attention/program/key_lists.h"
@@ -27,7 +29,7 @@ Placement placement(const Experiment& problem, bool of_queries, std::int64_t hea
             .length = length,
             .heads = heads,
             .head_dim = head_dim,
-            .head_first = problem.layout == WAVEJIT_LAYOUT_BHSD};
+            .head_first = problem.layout == ArrayLayout::bhsd};
   }
   const auto& lengths = of_queries ? problem.query_lengths : problem.key_lengths;
   return {.batch = 1,
@@ -44,7 +46,8 @@ Placement placed(const Experiment& problem, bool of_queries, std::int64_t heads,
   return made;
 }
 
-// For descriptors without numbers: paddings of no round size, as far as dense rows leave room.
+}  // namespace
+
 std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   std::vector<std::int64_t> firsts;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
@@ -55,81 +58,24 @@ std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   return firsts;
 }
 
-void take(void* context, const wavejit_problem* from) {
-  Experiment& to = *static_cast<Experiment*>(context);
-  to.text = from->text;
-  to.byte_queries = from->dtype >= WAVEJIT_E4M3;
-  to.type = (to.byte_queries ? from->output_dtype : from->dtype) == WAVEJIT_BF16 ? HalfType::bf16 : HalfType::fp16;
-  to.batch = from->batch;
-  to.query_length = from->query_length;
-  to.key_length = from->key_length;
-  to.query_heads = from->query_heads;
-  to.kv_heads = from->kv_heads;
-  to.head_dim_qk = from->head_dim_qk;
-  to.head_dim_v = from->head_dim_v;
-  to.mask = from->mask;
-  to.causal_prefix = from->causal_prefix;
-  to.window_left = from->window_left;
-  to.window_right = from->window_right;
-  to.local_chunk = from->local_chunk;
-  to.causal_flags = from->causal_flags != 0;
-  to.lse = from->lse != 0;
-  to.trans_q = (from->transposed & WAVEJIT_TRANSPOSED_Q) != 0;
-  to.trans_k = (from->transposed & WAVEJIT_TRANSPOSED_K) != 0;
-  to.trans_v = (from->transposed & WAVEJIT_TRANSPOSED_V) != 0;
-  to.trans_o = (from->transposed & WAVEJIT_TRANSPOSED_O) != 0;
-  to.output_fp32 = from->output_dtype == WAVEJIT_FP32;
-  to.query_fp32 = to.text.contains(" q=fp32");
-  to.bias_fp32 = from->bias_dtype == WAVEJIT_FP32;
-  to.bias_by_tile = to.text.contains(" bias_by_tile");
-  to.layout = from->layout;
-  to.page_size = from->page_size;
-  to.page_heads_first = from->page_heads_first != 0;
-  to.page_layout = from->page_layout;
-  const auto lengths = [from](const std::int64_t* given) {
-    return given == nullptr ? std::vector<std::int64_t>() : std::vector<std::int64_t>(given, given + from->batch);
-  };
-  to.query_lengths = lengths(from->query_lengths);
-  to.key_lengths = lengths(from->key_lengths);
-  to.total_keys = from->total_keys;
-  to.first_keys = lengths(from->first_keys);
-  if (from->has_first_keys != 0 && to.first_keys.empty()) to.first_keys = drawn_first_keys(to);
-  to.integers = to.text.contains(" qk=i8");
-  to.half_scores = to.text.contains(" scores=fp16");
-  const bool has_bytes = from->cache_dtype >= WAVEJIT_E4M3 && !to.integers;
-  to.cache_dtype = has_bytes ? from->cache_dtype : std::int32_t{WAVEJIT_DTYPE_NONE};
-  to.cache_scales = static_cast<Extent>(from->cache_scales);
-  to.scale = from->scale;
-  for (const ModifierRow& row : modifier_rows) {
-    ToldModifier& told = to.modifiers[static_cast<std::size_t>(row.modifier)];
-    if (row.told_extent != nullptr) told.extent = static_cast<Extent>(from->*row.told_extent);
-    if (row.told_number != nullptr) told.number = from->*row.told_number;
-  }
-  for (const auto& [word, extent] : {std::pair{" bool_mask=1 ", Extent::one},
-                                     {" bool_mask=h ", Extent::head},
-                                     {" bool_mask=b ", Extent::batch},
-                                     {" bool_mask=bh ", Extent::batch_and_head}})
-    if ((to.text + ' ').contains(word)) to.bool_mask = extent;
-  to.list_rows = from->list_rows;
-  to.list_keys = from->list_keys;
-  to.list_percent = from->list_percent;
-  to.lists_alike = from->lists_alike != 0;
-  to.splits = from->splits;
-  to.seed = from->seed < 0 ? 1 : static_cast<std::uint64_t>(from->seed);
-  to.inputs = from->inputs == nullptr ? "normal" : from->inputs;
+void take_mask(const MaskWords& words, Experiment& to) {
+  const wavejit_masking mask = masking_of(words);
+  to.mask = mask.bits;
+  to.causal_prefix = mask.causal_prefix;
+  to.window_left = mask.window_left;
+  to.window_right = mask.window_right;
+  to.local_chunk = mask.local_chunk;
 }
 
-}  // namespace
+void take_modifiers(const std::array<DescribedModifier, modifier_count>& words, Experiment& to) {
+  for (std::size_t i = 0; i < modifier_count; ++i)
+    to.modifiers[i] = {.extent = words[i].extent, .number = number_in(words[i].number, 0.0F)};
+}
 
-Result<Experiment> parse_experiment(const std::string& descriptor) {
-  Experiment problem;
-  if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &problem)); !parsed)
-    return std::unexpected(parsed.error());
-  if (!Inputs::known(problem.inputs)) {
-    return failed(ExitCode::usage,
-                  fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
-  }
-  return problem;
+Result<Experiment> with_known_inputs(Experiment problem) {
+  if (Inputs::known(problem.inputs)) return problem;
+  return failed(ExitCode::usage,
+                fmt::format("inputs={} is not known; {} are accepted", problem.inputs, Inputs::accepted()));
 }
 
 std::vector<Sequence> sequences_of(const Experiment& problem) {

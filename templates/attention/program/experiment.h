@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A problem as the sweep takes it: what a descriptor says, read by the library's own parser, and where its rows lie.
+// A problem as the sweep takes it: what a descriptor says, read by its family's own parser, and where its rows lie.
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/program/reference.h"
 #include "tools/exit_code.h"
 #include "tools/half.h"
+
+namespace wavejit::attention {
+struct DescribedModifier;
+struct MaskWords;
+}  // namespace wavejit::attention
 
 namespace wavejit::attention::program {
 
@@ -22,6 +30,9 @@ struct ToldModifier {
   Extent extent = Extent::none;
   float number = 0;
 };
+
+// Packed: sequences one behind the other. Paged: keys in pages; queries are packed if they have lengths, else bshd.
+enum class ArrayLayout : std::uint8_t { bshd, bhsd, packed, paged };
 
 struct Experiment {
   std::string text;  // canonical
@@ -49,7 +60,7 @@ struct Experiment {
   bool query_fp32 = false;    // Q in f32: its numbers are not numbers of `type`, and kernels round them to these
   bool bias_fp32 = false;     // the bias in f32, in the same way
   bool bias_by_tile = false;  // the bias hides keys or is 0, as a bool mask of its extent would be
-  std::int32_t layout = WAVEJIT_LAYOUT_BSHD;
+  ArrayLayout layout = ArrayLayout::bshd;
   std::int64_t page_size = 0;  // of keys in pages
   bool page_heads_first = false;
   std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
@@ -90,8 +101,8 @@ struct Experiment {
   bool token_scales() const { return cache_scales == Extent::token_and_head; }
   std::size_t output_bytes() const { return output_fp32 ? 4 : 2; }  // of an element
   std::int64_t group() const { return query_heads / kv_heads; }
-  bool paged() const { return layout == WAVEJIT_LAYOUT_PAGED; }
-  bool packed_keys() const { return layout == WAVEJIT_LAYOUT_PACKED; }
+  bool paged() const { return layout == ArrayLayout::paged; }
+  bool packed_keys() const { return layout == ArrayLayout::packed; }
   bool packed_queries() const { return packed_keys() || (paged() && !query_lengths.empty()); }
   const ToldModifier& of(Modifier one) const { return modifiers[static_cast<std::size_t>(one)]; }
   bool has(Modifier one) const { return of(one).extent != Extent::none || of(one).number != 0; }
@@ -104,8 +115,19 @@ struct Experiment {
   }
 };
 
-// A failure with ExitCode::unsupported means that the library knows such problems and does not compute this one.
-Result<Experiment> parse_experiment(const std::string& descriptor);
+// What the descriptors of several families say alike.
+void take_mask(const MaskWords& words, Experiment& to);
+void take_modifiers(const std::array<DescribedModifier, modifier_count>& words, Experiment& to);
+// For descriptors without numbers: paddings of no round size, as far as dense rows leave room.
+std::vector<std::int64_t> drawn_first_keys(const Experiment& problem);
+// A number as a descriptor writes it; `otherwise` where it says none.
+template <typename Number>
+Number number_in(std::string_view text, Number otherwise) {
+  Number value{};
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
+}
+// Refuses inputs that no generator makes.
+Result<Experiment> with_known_inputs(Experiment problem);
 
 // One entry of the batch: where its rows begin on the tensors' token axis, how many there are, and how many count.
 struct Sequence {

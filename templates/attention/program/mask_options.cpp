@@ -67,4 +67,13 @@ CallMask MaskOptions::given() const {
   return mask;
 }
 
+void MaskOptions::describe(wavejit_masking& call) const {
+  const CallMask mask = given();
+  call.bits |= mask.bits;
+  call.causal_prefix = mask.causal_prefix;
+  call.window_left = mask.window_left;
+  call.window_right = mask.window_right;
+  call.local_chunk = static_cast<std::int32_t>(mask.local_chunk);
+}
+
 }  // namespace wavejit::attention::program

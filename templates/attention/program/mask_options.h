@@ -7,6 +7,7 @@
 #include <string>
 
 #include "templates/attention/program/score_rules.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::attention::program {
 
@@ -19,16 +20,7 @@ class MaskOptions {
   void add_to(CLI::App& command, const std::string& row, MaskKinds kinds = MaskKinds::windows);
 
   CallMask given() const;
-  // Into a family's call, which has the masks' fields under the names that all of them have.
-  template <typename Call>
-  void describe(Call& call) const {
-    const CallMask mask = given();
-    call.mask |= mask.bits;
-    call.causal_prefix = mask.causal_prefix;
-    call.window_left = mask.window_left;
-    call.window_right = mask.window_right;
-    if constexpr (requires { call.local_chunk; }) call.local_chunk = mask.local_chunk;
-  }
+  void describe(wavejit_masking& call) const;
 
  private:
   bool causal_ = false;

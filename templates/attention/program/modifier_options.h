@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,17 +33,15 @@ class ModifierOptions {
   // Before any device is opened. `keys` is k's shape.
   Result<void> read(HalfType type, const Shape& queries, const Shape& keys);
   Result<ModifiersOnDevice> copy_to(wavejit_engine* engine) const;
-  // Fills in a family's call: the masks' fields, whose names all families share, and each modifier in the field that
-  // `fields` gives. `type`: the type of a bias's elements.
+  // Fills in a family's call: mask and modifiers. `type`: the type of a bias's elements.
   template <typename Call>
-  void describe(Call& call, std::span<const ModifierFields<Call>> fields, std::int32_t type,
-                const ModifiersOnDevice& arrays) const {
-    mask_.describe(call);
-    if (arrays.causal_flags) call.causal_flags = static_cast<const std::uint8_t*>(arrays.causal_flags->data());
-    for (const ModifierFields<Call>& each : fields) {
-      if (each.number != nullptr) call.*each.number = number(each.modifier);
-      if (each.tensor != nullptr && arrays.tensors[static_cast<std::size_t>(each.modifier)])
-        call.*each.tensor = tensor(each.modifier, type, arrays);
+  void describe(Call& call, std::int32_t type, const ModifiersOnDevice& arrays) const {
+    mask_.describe(call.mask);
+    if (arrays.causal_flags) call.mask.causal_flags = static_cast<const std::uint8_t*>(arrays.causal_flags->data());
+    for (const ModifierRow& row : modifier_rows) {
+      if (row.number != nullptr) call.modifiers.*row.number = number(row.modifier);
+      if (row.tensor != nullptr && arrays.tensors[static_cast<std::size_t>(row.modifier)])
+        call.modifiers.*row.tensor = tensor(row.modifier, type, arrays);
     }
   }
   void describe(AttentionArrays& problem) const;

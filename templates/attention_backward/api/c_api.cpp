@@ -1,71 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions of the C ABI that are attention_backward's.
-#include "runtime/call/c_call.h"
+// The calls of attention_backward on an engine.
+#include "runtime/call/call_functions.h"
 #include "templates/attention_backward/call/call.h"
 
-using namespace wavejit::runtime;  // this file is the two worlds' seam
+namespace wavejit::attention_backward {
 
-namespace {
+using runtime::Engine;
 
-// `ask(call)` of the checked call.
-template <typename Ask>
-wavejit_status asked(wavejit_engine* engine, const wavejit_attention_backward_arguments* arguments, Ask ask) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    const auto problem = wavejit::attention_backward::check(arguments);
+struct Calls {
+  using Arguments = wavejit_attention_backward_arguments;
+
+  // `ask(call)` of the checked call.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
+    const auto problem = check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    if (auto workspace = wavejit::attention_backward::check_workspace(*arguments, problem->workspace_bytes());
-        !workspace)
-      return workspace;
-    wavejit::attention_backward::BackwardCall call(*arguments, *problem, engine->engine->toggles());
+    if (auto workspace = check_workspace(*arguments, problem->workspace_bytes()); !workspace)
+      return std::unexpected(workspace.error());
+    BackwardCall call(*arguments, *problem, engine.toggles());
     return ask(call);
-  });
-}
+  }
 
-}  // namespace
-
-extern "C" {
-
-wavejit_status wavejit_attention_backward(wavejit_engine* engine, const wavejit_attention_backward_arguments* arguments,
-                                          ihipStream_t* stream) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->run(call, stream); });
-}
-
-wavejit_status wavejit_attention_backward_workspace(wavejit_engine* engine,
-                                                    const wavejit_attention_backward_arguments* arguments,
-                                                    size_t* bytes) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    if (auto given = require(bytes, "bytes", "where the number of bytes goes"); !given) return given;
-    const auto problem = wavejit::attention_backward::check(arguments);
+  static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
+    const auto problem = check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    const Engine& on = *engine->engine;
-    wavejit::attention_backward::BackwardCall call(*arguments, *problem, on.toggles());
+    BackwardCall call(*arguments, *problem, engine.toggles());
     call.workspace = nullptr;  // whoever asks for the size has none yet
-    if (auto supported = on.supports(call); !supported) return supported;
-    *bytes = problem->workspace_bytes();
-    return {};
-  });
-}
+    if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
+    return problem->workspace_bytes();
+  }
+};
 
-wavejit_status wavejit_attention_backward_supported(wavejit_engine* engine,
-                                                    const wavejit_attention_backward_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->supports(call); });
-}
+extern const runtime::CallFunctions call_functions = runtime::functions_of<Calls>(WAVEJIT_ATTENTION_BACKWARD);
 
-wavejit_status wavejit_attention_backward_ready(wavejit_engine* engine,
-                                                const wavejit_attention_backward_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->is_ready(call); });
-}
+}  // namespace wavejit::attention_backward
 
-wavejit_status wavejit_attention_backward_describe(wavejit_engine* engine,
-                                                   const wavejit_attention_backward_arguments* arguments,
-                                                   wavejit_line_callback line, void* context) {
-  return asked(engine, arguments, [&](const auto& call) -> Result<void> {
-    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
-    line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
-    return {};
-  });
+extern "C" wavejit_status wavejit_attention_backward(wavejit_engine* engine,
+                                                     const wavejit_attention_backward_arguments* arguments,
+                                                     ihipStream_t* stream) {
+  return wavejit::runtime::run_call<wavejit::attention_backward::Calls>(engine, arguments, stream);
 }
-
-}  // extern "C"

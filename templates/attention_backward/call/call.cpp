@@ -51,7 +51,7 @@ BiasGradientArgument bias_gradient_of(const wavejit_attention_backward_arguments
   const wavejit_tensor& of = call.d_bias;
   if (of.data == nullptr) return {};
   const std::uint64_t bytes = attention::element_bytes_of(of);
-  const bool shares_batch = call.query_starts == nullptr && of.sizes[0] == 1;
+  const bool shares_batch = call.sequences.query_starts == nullptr && of.sizes[0] == 1;
   return {
       .pointer = address(of.data),
       .batch_stride = stride_bytes(of, 0, bytes),
@@ -67,7 +67,7 @@ RowNumbersArgument optional_numbers_of(const wavejit_tensor& tensor) {
 
 // How the tensors lie, as the nearest word that a descriptor has; strides are told by none exactly.
 Layout layout_of(const wavejit_attention_backward_arguments& call) {
-  if (call.query_starts != nullptr || call.key_starts != nullptr) return Layout::packed;
+  if (call.sequences.query_starts != nullptr || call.sequences.key_starts != nullptr) return Layout::packed;
   const bool heads_outside = call.q.sizes[2] > 1 && call.q.sizes[1] > 1 && call.q.strides[2] > call.q.strides[1];
   return heads_outside ? Layout::bhsd : Layout::bshd;
 }
@@ -78,8 +78,8 @@ BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, con
                            const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()), call_(call), problem_(problem) {
   workspace_bytes = problem.workspace_bytes();
-  workspace = call.workspace;
-  report = call.report;
+  workspace = call.split.workspace;
+  report = call.head.report;
 }
 
 Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
@@ -118,25 +118,20 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .dq_factor = factor(WAVEJIT_SUMS_OF_DQ),
       .dk_factor = factor(WAVEJIT_SUMS_OF_DK_DV),
       .run_tiles = run_tiles_of(problem_.group()),
-      .sequences = {.query_starts = address(call_.query_starts),
-                    .key_starts = address(call_.key_starts),
-                    .key_lengths = address(call_.key_lengths),
+      .sequences = {.query_starts = address(call_.sequences.query_starts),
+                    .key_starts = address(call_.sequences.key_starts),
+                    .key_lengths = address(call_.sequences.key_lengths),
                     .query_rows = static_cast<std::uint32_t>(call_.q.sizes[1]),
                     .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
       .scores = {},
       .dq_before = all_bits(call_.sums_before, WAVEJIT_SUMS_OF_DQ),
       .dk_dv_before = all_bits(call_.sums_before, WAVEJIT_SUMS_OF_DK_DV),
       .given_delta = optional_numbers_of(call_.delta),
-      .sink = head_numbers_of(call_.sink),
+      .sink = head_numbers_of(call_.modifiers.sink),
       .d_sink = head_numbers_of(call_.d_sink),
       .d_bias = bias_gradient_of(call_, problem_),
   };
-  static constexpr wavejit_tensor none{};
-  for (const auto& fields : modifier_fields)
-    if (attention::given(fields, call_))
-      attention::set_score_arguments(fields.modifier, fields.tensor != nullptr ? call_.*fields.tensor : none,
-                                     fields.number != nullptr ? call_.*fields.number : 0, problem_.scale_log2e,
-                                     arguments_.scores);
+  attention::set_score_arguments(call_.modifiers, problem_.scale_log2e, arguments_.scores);
   const auto tiles = [](std::uint32_t rows_of_all, int of_tile) {
     return std::max<std::uint32_t>(
         (rows_of_all + static_cast<std::uint32_t>(of_tile) - 1) / static_cast<std::uint32_t>(of_tile), 1);
@@ -172,50 +167,51 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
   return {};
 }
 
-BackwardCall::WhenMissing BackwardCall::when_missing() const { return attention::when_missing(call_.flags); }
+BackwardCall::WhenMissing BackwardCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 families::WorkspaceWords BackwardCall::workspace_words() const {
   const std::string parts =
       problem_.parts_bytes == 0 ? "" : " and " + std::to_string(problem_.parts_bytes) + " bytes of sums of runs";
   return {.reason = "delta of " + std::to_string(problem_.delta_bytes / sizeof(float)) + " rows" + parts,
           .captured = "a backward call keeps one number a row of q and head, and sums of long sequences",
-          .instead = "a workspace of wavejit_attention_backward_workspace bytes"};
+          .instead = "a workspace of wavejit_call_workspace bytes"};
 }
 
 std::string BackwardCall::descriptor(Line line) const {
-  ProblemDescriptor descriptor = {
-      .asked = {.dtype = problem_.shape.dtype,
-                .head_dim_qk = problem_.shape.head_dim_qk,
-                .head_dim_v = problem_.shape.head_dim_v,
-                .gradients_fp32 = problem_.shape.gradients_fp32,
-                .bias_fp32 = problem_.shape.bias_fp32,
-                .output_fp32 = problem_.shape.output_fp32},
-      .batch = problem_.batch,
-      .query_length = problem_.query_length,
-      .key_length = problem_.key_length,
-      .query_heads = problem_.query_heads,
-      .kv_heads = problem_.kv_heads,
-      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
-      .layout = layout_of(call_),
-      .d_lse = call_.d_lse.data != nullptr,
-      .delta = call_.delta.data != nullptr,
-      .d_sink = problem_.shape.d_sink,
-      .d_bias = problem_.shape.d_bias && !problem_.shape.d_bias_fp32,
-      .d_bias_fp32 = problem_.shape.d_bias_fp32};
-  if (call_.bias.data != nullptr) {
-    const bool by_batch = call_.query_starts == nullptr && call_.bias.sizes[0] > 1;
-    const bool by_head = call_.bias.sizes[1] > 1;
+  ProblemDescriptor descriptor = {.asked = {.dtype = problem_.shape.dtype,
+                                            .head_dim_qk = problem_.shape.head_dim_qk,
+                                            .head_dim_v = problem_.shape.head_dim_v,
+                                            .gradients_fp32 = problem_.shape.gradients_fp32,
+                                            .bias_fp32 = problem_.shape.bias_fp32,
+                                            .output_fp32 = problem_.shape.output_fp32},
+                                  .batch = problem_.batch,
+                                  .query_length = problem_.query_length,
+                                  .key_length = problem_.key_length,
+                                  .query_heads = problem_.query_heads,
+                                  .kv_heads = problem_.kv_heads,
+                                  .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix,
+                                                              call_.mask.window_left, call_.mask.window_right),
+                                  .layout = layout_of(call_),
+                                  .d_lse = call_.d_lse.data != nullptr,
+                                  .delta = call_.delta.data != nullptr,
+                                  .d_sink = problem_.shape.d_sink,
+                                  .d_bias = problem_.shape.d_bias && !problem_.shape.d_bias_fp32,
+                                  .d_bias_fp32 = problem_.shape.d_bias_fp32};
+  if (call_.modifiers.bias.data != nullptr) {
+    const bool by_batch = call_.sequences.query_starts == nullptr && call_.modifiers.bias.sizes[0] > 1;
+    const bool by_head = call_.modifiers.bias.sizes[1] > 1;
     using attention::Extent;
     descriptor.add(Modifier::bias, by_batch ? (by_head ? Extent::batch_and_head : Extent::batch)
                                             : (by_head ? Extent::head : Extent::one));
   }
-  if (call_.alibi.data != nullptr)
+  if (call_.modifiers.alibi.data != nullptr)
     descriptor.add(Modifier::alibi,
-                   call_.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head);
-  if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, text_of(call_.softcap));
+                   call_.modifiers.alibi.sizes[0] > 1 ? attention::Extent::batch_and_head : attention::Extent::head);
+  if (call_.modifiers.softcap != 0)
+    descriptor.add(Modifier::softcap, attention::Extent::none, text_of(call_.modifiers.softcap));
   // The scale is no part of a kernel.
-  const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
-  if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.scale);
+  const bool says_scale = call_.modifiers.scale != 0 || (call_.head.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
+  if (line == Line::whole && says_scale) descriptor.scale = text_of(call_.modifiers.scale);
   // Nor are sums of other calls.
   if (line == Line::whole) {
     descriptor.sums_before = call_.sums_before;

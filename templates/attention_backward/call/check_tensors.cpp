@@ -38,26 +38,31 @@ constexpr std::array<Role, 8> roles = {{{"q", &Call::q, false, false, false, fal
                                         {"dq", &Call::dq, false, false, true, false},
                                         {"dk", &Call::dk, true, false, true, false},
                                         {"dv", &Call::dv, true, true, true, false}}};
+const wavejit_tensor& tensor_of(const Role& role, const Call& call) { return call.*role.tensor; }
 // Whether the call has it.
 bool is_there(const Role& role, const Call& call) { return !role.output || call.delta.data == nullptr; }
 
 // Numbers of a row or of a head beside those: read, or written.
 struct Numbers {
   const char* name;
-  wavejit_tensor Call::* tensor;
+  wavejit_tensor Call::* own;  // null: one of the modifiers
+  wavejit_tensor wavejit_modifiers::* modifier;
   bool of_rows;  // shaped as lse, else one a sequence and head
   bool optional;
   bool gradient;
 };
 // Tensors of elements of scores: the bias and its gradient.
-constexpr std::array<Numbers, 2> biases = {
-    {{"bias", &Call::bias, false, true, false}, {"d_bias", &Call::d_bias, false, true, true}}};
-constexpr std::array<Numbers, 5> numbers = {{{"lse", &Call::lse, true, false, false},
-                                             {"d_lse", &Call::d_lse, true, true, false},
-                                             {"delta", &Call::delta, true, true, false},
-                                             {"sink", &Call::sink, false, true, false},
-                                             {"d_sink", &Call::d_sink, false, true, true}}};
-bool is_there(const Numbers& of, const Call& call) { return !of.optional || (call.*of.tensor).data != nullptr; }
+constexpr std::array<Numbers, 2> biases = {{{"bias", nullptr, &wavejit_modifiers::bias, false, true, false},
+                                            {"d_bias", &Call::d_bias, nullptr, false, true, true}}};
+constexpr std::array<Numbers, 5> numbers = {{{"lse", &Call::lse, nullptr, true, false, false},
+                                             {"d_lse", &Call::d_lse, nullptr, true, true, false},
+                                             {"delta", &Call::delta, nullptr, true, true, false},
+                                             {"sink", nullptr, &wavejit_modifiers::sink, false, true, false},
+                                             {"d_sink", &Call::d_sink, nullptr, false, true, true}}};
+const wavejit_tensor& tensor_of(const Numbers& of, const Call& call) {
+  return of.own != nullptr ? call.*of.own : call.modifiers.*of.modifier;
+}
+bool is_there(const Numbers& of, const Call& call) { return !of.optional || tensor_of(of, call).data != nullptr; }
 
 // Gradients are of one type: q's or f32, which check_tensor sees to.
 Result<void> check_gradient_type(const Named& named, const Call& call) {
@@ -75,7 +80,7 @@ Result<void> check_row_numbers(const Named& named, const wavejit_tensor& q) {
 // The gradient of sinks: one number a sequence and head, anywhere.
 Result<void> check_d_sink(const Call& call, const attention::Extents& extents) {
   const Named named = {"d_sink", &call.d_sink};
-  if (call.sink.data == nullptr)
+  if (call.modifiers.sink.data == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "sink.data", "null", "the sinks of the forward call, beside d_sink"));
   Result<void> step = attention::check_kind(named, WAVEJIT_FP32, alignof(float));
   if (step) step = attention::check_size(named, 0, extents.sequences, extents.sequences_from, false);
@@ -100,7 +105,7 @@ Result<void> check_outputs(const Call& call) {
   std::size_t count = 0;
   const auto add = [&](const auto& of) {
     if (!is_there(of, call)) return;
-    const wavejit_tensor& tensor = call.*of.tensor;
+    const wavejit_tensor& tensor = tensor_of(of, call);
     parts[count++] = {{of.name, &tensor}, of.gradient, families::range_of(tensor, attention::element_bytes_of(tensor))};
   };
   for (const Role& role : roles) add(role);
@@ -123,15 +128,15 @@ Result<void> check_outputs(const Call& call) {
 }  // namespace
 
 Result<void> check_workspace_apart(const Call& call, std::uint64_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
+  const auto begin = reinterpret_cast<std::uintptr_t>(call.split.workspace);
   const families::Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
   Result<void> step;
   const auto look = [&](const auto& of) {
-    const wavejit_tensor& tensor = call.*of.tensor;
+    const wavejit_tensor& tensor = tensor_of(of, call);
     if (!step || tensor.data == nullptr ||
         !families::surely_share(families::range_of(tensor, attention::element_bytes_of(tensor)), workspace))
       return;
-    step = refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", families::refusal::pointer_text(call.workspace),
+    step = refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", families::refusal::pointer_text(call.split.workspace),
                       std::string("memory that ") + of.name + " does not use"));
   };
   for (const Role& role : roles) look(role);
@@ -144,18 +149,19 @@ Result<void> check_workspace_apart(const Call& call, std::uint64_t bytes) {
 Result<void> check_d_bias(const Call& call, const attention::Extents& extents) {
   if (call.d_bias.data == nullptr) return {};
   const Named named = {"d_bias", &call.d_bias};
-  if (call.bias.data == nullptr)
+  if (call.modifiers.bias.data == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "bias.data", "null", "the bias of the forward call, beside d_bias"));
   static constexpr std::array<const char*, 4> of_bias = {"bias.sizes[0]", "bias.sizes[1]", "bias.sizes[2]",
                                                          "bias.sizes[3]"};
   for (int d = 0; d < 4; ++d)
-    if (auto size = attention::check_size(named, d, call.bias.sizes[d], of_bias[static_cast<std::size_t>(d)], false);
+    if (auto size =
+            attention::check_size(named, d, call.modifiers.bias.sizes[d], of_bias[static_cast<std::size_t>(d)], false);
         !size)
       return size;
   const attention::ModifierCall as_bias = {.q = call.q,
                                            .extents = extents,
-                                           .packed_queries = call.query_starts != nullptr,
-                                           .packed_keys = call.key_starts != nullptr,
+                                           .packed_queries = call.sequences.query_starts != nullptr,
+                                           .packed_keys = call.sequences.key_starts != nullptr,
                                            .scale_log2e = 0};
   if (auto good = attention::check_modifier(Modifier::bias, as_bias, call.d_bias, 0); !good) {
     good.error().detail = "d_" + good.error().detail;
@@ -174,10 +180,10 @@ Result<void> check_tensors(const Call& call) {
 }
 
 Result<void> check_tensor_sizes(const Call& call, const attention::Extents& extents) {
-  const std::int64_t kv_batch = call.key_starts != nullptr ? 1 : extents.sequences;
+  const std::int64_t kv_batch = call.sequences.key_starts != nullptr ? 1 : extents.sequences;
   const Named k = {"k", &call.k};
-  if (auto batch = attention::check_size(k, 0, kv_batch,
-                                         call.key_starts != nullptr ? "packed keys" : extents.sequences_from, false);
+  if (auto batch = attention::check_size(
+          k, 0, kv_batch, call.sequences.key_starts != nullptr ? "packed keys" : extents.sequences_from, false);
       !batch)
     return batch;
   if (call.q.sizes[2] % call.k.sizes[2] != 0)
@@ -187,7 +193,7 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
                       "null beside a delta, which stands in its place"));
   for (const Role& role : roles) {
     if (!is_there(role, call)) continue;
-    const Named named = {role.name, &(call.*role.tensor)};
+    const Named named = {role.name, &tensor_of(role, call)};
     const wavejit_tensor& like = role.of_keys ? call.k : call.q;
     static constexpr std::array<const char*, 3> of_q = {"q.sizes[0]", "q.sizes[1]", "q.sizes[2]"};
     static constexpr std::array<const char*, 3> of_k = {"k.sizes[0]", "k.sizes[1]", "k.sizes[2]"};
@@ -206,14 +212,14 @@ Result<void> check_tensor_sizes(const Call& call, const attention::Extents& exte
         .dtype = call.q.dtype,
         .may_be_fp32 = role.gradient || role.output,
         .by_head = true,
-        .longest =
-            attention::longest_of_packed(extents, role.of_keys ? call.key_starts : call.query_starts, role.of_keys),
+        .longest = attention::longest_of_packed(
+            extents, role.of_keys ? call.sequences.key_starts : call.sequences.query_starts, role.of_keys),
         .read_only = !role.gradient};
     if (auto layout = attention::check_tensor(named, rules); !layout) return layout;
   }
   for (const Numbers& of : numbers)
     if (of.of_rows && is_there(of, call))
-      if (auto rows = check_row_numbers({of.name, &(call.*of.tensor)}, call.q); !rows) return rows;
+      if (auto rows = check_row_numbers({of.name, &tensor_of(of, call)}, call.q); !rows) return rows;
   if (call.d_sink.data != nullptr)
     if (auto d_sink = check_d_sink(call, extents); !d_sink) return d_sink;
   return check_outputs(call);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_backward as the runtime and its tools know it.
-#include <charconv>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -24,12 +22,6 @@ namespace {
 
 using families::Toggles;
 using targets::Target;
-
-template <typename Number>
-Number value_of(std::string_view text, Number otherwise) {
-  Number value{};
-  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
-}
 
 // The limit of 4 GiB that a call of these sizes meets, in its words.
 Result<void> check_slices(const ProblemDescriptor& descriptor) {
@@ -72,36 +64,6 @@ class Described final : public families::DescribedProblem {
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     return descriptor_.shape().shape();
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = descriptor_.asked.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.query_length;
-    told.key_length = descriptor_.key_length;
-    told.query_heads = descriptor_.query_heads;
-    told.kv_heads = descriptor_.kv_heads;
-    told.head_dim_qk = descriptor_.asked.head_dim_qk;
-    told.head_dim_v = descriptor_.asked.head_dim_v;
-    told.layout = static_cast<std::int32_t>(descriptor_.layout);
-    if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
-    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    attention::tell(descriptor_.mask, told);
-    told.lse = 1;
-    told.output_dtype = descriptor_.asked.gradients_fp32 ? WAVEJIT_FP32 : told.dtype;
-    for (const attention::ModifierRow& row : attention::modifier_rows) {
-      const attention::DescribedModifier& described = descriptor_.of(row.modifier);
-      if (row.told_number != nullptr) told.*row.told_number = value_of(described.number, 0.0F);
-      if (row.told_extent != nullptr) told.*row.told_extent = static_cast<std::int32_t>(described.extent);
-    }
-    told.bias_dtype = descriptor_.asked.bias_fp32 ? WAVEJIT_FP32 : told.dtype;
-    told.sink = descriptor_.d_sink ? 1 : 0;
-    told.scale = value_of(descriptor_.scale,
-                          static_cast<float>(1 / std::sqrt(static_cast<double>(descriptor_.asked.head_dim_qk))));
-    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
-    return told;
   }
 
  private:

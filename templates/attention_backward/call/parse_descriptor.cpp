@@ -75,11 +75,8 @@ Rows make_rows() {
       attention::lengths_word<Said>("k_lengths", max_length, [](auto& said) -> auto& { return said.key_lengths; }),
       attention::scale_word<Said>(),
   };
-  for (const Modifier modifier : attention::described_modifiers) {
-    const auto is_it = [&](const auto& fields) { return fields.modifier == modifier; };
-    if (attention::row_of(modifier).in_code && std::ranges::any_of(modifier_fields, is_it))
-      rows.push_back(attention::modifier_word<Said>(modifier));
-  }
+  for (const Modifier modifier : attention::described_modifiers)
+    if (attention::row_of(modifier).in_code) rows.push_back(attention::modifier_word<Said>(modifier));
   rows.push_back(families::flag_word<Said>("d_lse", [](auto& said) -> auto& { return said.d_lse; }));
   rows.push_back(families::flag_word<Said>("d_sink", [](auto& said) -> auto& { return said.d_sink; }));
   rows.push_back(families::flag_word<Said>("d_bias", [](auto& said) -> auto& { return said.d_bias; }));

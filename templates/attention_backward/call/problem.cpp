@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_backward/call/problem.h"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
@@ -28,7 +30,7 @@ Result<void> refused(const std::string& where, const std::string& value, const s
 
 Result<void> check_flags(const Call& call) {
   constexpr std::uint32_t known = WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
+  if (auto flags = attention::check_flags(call.head.flags, known, call.modifiers.scale); !flags) return flags;
   return {};
 }
 
@@ -45,63 +47,43 @@ Result<void> check_sums(const Call& call) {
 }
 
 Result<void> check_mask(const Call& call, BackwardProblem& problem) {
-  const Result<attention::MaskChoice> choice = attention::check_mask(attention::mask_fields(call), problem.key_length);
+  const Result<attention::MaskChoice> choice = attention::check_mask(call.mask, problem.key_length);
   if (!choice) return std::unexpected(choice.error());
   const attention::MaskChoice window = attention::as_window(*choice);
   problem.shape.mask = choice->mask;
   problem.window_left = window.left;
   problem.window_right = window.right;
-  problem.bottom_right = (call.mask & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.causal_prefix);
+  problem.bottom_right = (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
+  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
   return {};
 }
 
 Result<void> check_modifiers(const Call& call, const attention::Extents& extents, BackwardProblem& problem) {
   const attention::ModifierCall given_call = {.q = call.q,
                                               .extents = extents,
-                                              .packed_queries = call.query_starts != nullptr,
-                                              .packed_keys = call.key_starts != nullptr,
+                                              .packed_queries = call.sequences.query_starts != nullptr,
+                                              .packed_keys = call.sequences.key_starts != nullptr,
                                               .scale_log2e = problem.scale_log2e};
-  static constexpr wavejit_tensor none{};
-  for (const auto& fields : modifier_fields) {
-    if (!attention::given(fields, call)) continue;
-    if (auto good = attention::check_modifier(fields.modifier, given_call,
-                                              fields.tensor != nullptr ? call.*fields.tensor : none,
-                                              fields.number != nullptr ? call.*fields.number : 0);
-        !good)
-      return good;
-    if (attention::row_of(fields.modifier).in_code) problem.shape.modifiers.add(fields.modifier);
-  }
-  return {};
-}
-
-attention::SequenceCall sequences_of(const Call& call) {
-  return {.q = call.q,
-          .k = call.k,
-          .query_starts = call.query_starts,
-          .key_starts = call.key_starts,
-          .key_lengths = call.key_lengths,
-          .sequences = call.sequences,
-          .max_query_length = call.max_query_length,
-          .max_key_length = call.max_key_length};
+  return attention::check_modifiers(call.modifiers, given_call, problem.shape.modifiers);
 }
 
 Result<BackwardProblem> check_all(const Call& call) {
   if (auto tensors = check_tensors(call); !tensors) return std::unexpected(std::move(tensors.error()));
   attention::Extents extents;
-  if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences)
+  if (auto sequences = attention::check_sequences(call.q, call.k, call.sequences, attention::no_pages, extents);
+      !sequences)
     return std::unexpected(std::move(sequences.error()));
   if (auto sizes = check_tensor_sizes(call, extents); !sizes) return std::unexpected(std::move(sizes.error()));
   if (auto dims = attention::check_head_dims(call.q, call.v); !dims) return std::unexpected(std::move(dims.error()));
   const auto usual_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(call.q.sizes[3])));
-  const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, usual_scale);
+  const Result<float> scale_log2e = attention::check_scale(call.modifiers.scale, call.head.flags, usual_scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   BackwardProblem problem = {
       .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .head_dim_qk = static_cast<int>(call.q.sizes[3]),
                  .head_dim_v = static_cast<int>(call.v.sizes[3]),
                  .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
-                 .bias_fp32 = call.bias.data != nullptr && call.bias.dtype == WAVEJIT_FP32,
+                 .bias_fp32 = call.modifiers.bias.data != nullptr && call.modifiers.bias.dtype == WAVEJIT_FP32,
                  .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
                 runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
       .batch = static_cast<std::uint32_t>(extents.sequences),
@@ -109,7 +91,7 @@ Result<BackwardProblem> check_all(const Call& call) {
       .key_length = static_cast<std::uint32_t>(extents.key_length),
       .query_heads = static_cast<std::uint32_t>(call.q.sizes[2]),
       .kv_heads = static_cast<std::uint32_t>(call.k.sizes[2]),
-      .scale = attention::meant_scale(call.scale, call.flags, usual_scale),
+      .scale = attention::meant_scale(call.modifiers.scale, call.head.flags, usual_scale),
       .scale_log2e = *scale_log2e,
       .delta_bytes = static_cast<std::uint64_t>(call.q.sizes[0]) * static_cast<std::uint64_t>(call.q.sizes[1]) *
                      static_cast<std::uint64_t>(call.q.sizes[2]) * sizeof(float),
@@ -178,27 +160,38 @@ Runs runs_of(std::int64_t query_length, std::int64_t group) {
   return query_length <= rows ? Runs::one : Runs::several;
 }
 
+namespace {
+
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"local_chunk", offsetof(wavejit_attention_backward_arguments, mask.local_chunk), 4},
+    families::AbsentField{"causal_flags", offsetof(wavejit_attention_backward_arguments, mask.causal_flags), 8},
+    families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_backward_arguments, modifiers.bool_mask), 8},
+    families::AbsentField{"first_keys", offsetof(wavejit_attention_backward_arguments, sequences.first_keys), 8},
+    families::AbsentField{"max_total_keys", offsetof(wavejit_attention_backward_arguments, sequences.max_total_keys),
+                          8},
+    families::AbsentField{"splits", offsetof(wavejit_attention_backward_arguments, split.splits), 8},
+};
+
+}  // namespace
+
 Result<BackwardProblem> check(const Call* arguments) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_backward_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
-  if (arguments->report != nullptr)
-    if (auto size = families::check_output_size(*arguments->report, "report"); !size)
-      return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_BACKWARD, "attention_backward", absent_fields);
+      !head)
+    return std::unexpected(std::move(head.error()));
   return check_all(*arguments);
 }
 
 Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
-  if (call.workspace == nullptr) {
-    if (call.workspace_bytes == 0) return {};
-    return refused("workspace_bytes", std::to_string(call.workspace_bytes), "0 without a workspace");
+  if (call.split.workspace == nullptr) {
+    if (call.split.workspace_bytes == 0) return {};
+    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes), "0 without a workspace");
   }
-  if (reinterpret_cast<std::uintptr_t>(call.workspace) % workspace_alignment != 0)
-    return refused("workspace", pointer_text(call.workspace), "null, or device memory aligned to 256 bytes");
-  if (call.workspace_bytes < bytes)
-    return refused("workspace_bytes", std::to_string(call.workspace_bytes),
-                   std::to_string(bytes) + " and more (wavejit_attention_backward_workspace)");
+  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
+    return refused("workspace", pointer_text(call.split.workspace), "null, or device memory aligned to 256 bytes");
+  if (call.split.workspace_bytes < bytes)
+    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes),
+                   std::to_string(bytes) + " and more (wavejit_call_workspace)");
   return check_workspace_apart(call, bytes);
 }
 

@@ -84,13 +84,6 @@ Result<void> check_workspace(const wavejit_attention_backward_arguments& call, s
 
 // ---- Its parts
 
-// Where a call gives the modifiers that it has.
-inline constexpr std::array<attention::ModifierFields<wavejit_attention_backward_arguments>, 4> modifier_fields = {
-    {{.modifier = Modifier::bias, .tensor = &wavejit_attention_backward_arguments::bias},
-     {.modifier = Modifier::alibi, .tensor = &wavejit_attention_backward_arguments::alibi},
-     {.modifier = Modifier::sink, .tensor = &wavejit_attention_backward_arguments::sink},
-     {.modifier = Modifier::softcap, .number = &wavejit_attention_backward_arguments::softcap}}};
-
 Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
 // Called after the bias's own checks.
 Result<void> check_workspace_apart(const wavejit_attention_backward_arguments& call, std::uint64_t bytes);

@@ -134,7 +134,7 @@ class GradientsCall : public ArrayCall {
             !copied)
           return copied;
     wavejit_attention_backward_arguments call = call_of(arrays(), pointers_);
-    call.report = report;
+    call.head.report = report;
     return checked(wavejit_attention_backward(engine_, &call, nullptr));
   }
 

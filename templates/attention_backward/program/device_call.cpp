@@ -37,7 +37,8 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                           .strides = {queries.heads * queries.length, queries.length, 1, 1}};
   };
   wavejit_attention_backward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_BACKWARD;
   call.q = tensor(queries, memory.q, dtype);
   call.k = tensor(keys, memory.k, dtype);
   call.v = tensor(values, memory.v, dtype);
@@ -54,29 +55,29 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                           .sizes = {batches, of.query_heads, 1, 1},
                           .strides = {of.query_heads, 1, 1, 1}};
   };
-  if (memory.sinks != nullptr) call.sink = heads(memory.sinks, 1);
+  if (memory.sinks != nullptr) call.modifiers.sink = heads(memory.sinks, 1);
   if (memory.d_sink != nullptr) call.d_sink = heads(memory.d_sink, of.batch);
   call.dq = tensor(queries, memory.dq, gradient);
   call.dk = tensor(keys, memory.dk, gradient);
   call.dv = tensor(values, memory.dv, gradient);
-  call.scale = of.scale;
-  if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-  call.mask = of.mask;
-  call.window_left = of.window_left;
-  call.window_right = of.window_right;
-  call.causal_prefix = of.causal_prefix;
-  call.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
-  call.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
-  call.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
-  if (of.packed_queries() || of.packed_keys()) call.sequences = of.batch;
-  if (of.packed_queries()) call.max_query_length = of.query_length;
-  if (of.packed_keys()) call.max_key_length = of.key_length;
+  call.modifiers.scale = of.scale;
+  if (of.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+  call.mask.bits = of.mask;
+  call.mask.window_left = of.window_left;
+  call.mask.window_right = of.window_right;
+  call.mask.causal_prefix = of.causal_prefix;
+  call.sequences.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
+  call.sequences.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
+  if (of.packed_queries() || of.packed_keys()) call.sequences.count = of.batch;
+  if (of.packed_queries()) call.sequences.max_query_length = of.query_length;
+  if (of.packed_keys()) call.sequences.max_key_length = of.key_length;
   if (memory.slopes != nullptr)
-    call.alibi = {.data = memory.slopes,
-                  .dtype = WAVEJIT_FP32,
-                  .reserved = 0,
-                  .sizes = {of.batches_of(Modifier::alibi), of.query_heads, 1, 1},
-                  .strides = {of.query_heads, 1, 1, 1}};
+    call.modifiers.alibi = {.data = memory.slopes,
+                            .dtype = WAVEJIT_FP32,
+                            .reserved = 0,
+                            .sizes = {of.batches_of(Modifier::alibi), of.query_heads, 1, 1},
+                            .strides = {of.query_heads, 1, 1, 1}};
   const attention::program::BiasPlacement placement = attention::program::bias_of(of);
   const auto bias = [&](void* data, std::int32_t type) {
     return wavejit_tensor{.data = data,
@@ -86,16 +87,16 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                           .strides = {placement.heads * placement.rows * placement.row_stride,
                                       placement.rows * placement.row_stride, placement.row_stride, 1}};
   };
-  if (memory.bias != nullptr) call.bias = bias(memory.bias, of.bias_fp32 ? WAVEJIT_FP32 : dtype);
+  if (memory.bias != nullptr) call.modifiers.bias = bias(memory.bias, of.bias_fp32 ? WAVEJIT_FP32 : dtype);
   if (memory.d_bias != nullptr) call.d_bias = bias(memory.d_bias, arrays.d_bias_fp32 ? WAVEJIT_FP32 : dtype);
-  call.softcap = of.of(Modifier::softcap).number;
+  call.modifiers.softcap = of.of(Modifier::softcap).number;
   call.sums_before = arrays.sums_before;
   call.sums_behind = arrays.sums_behind;
   return call;
 }
 
 tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const std::string& descriptor) {
-  auto experiment = attention::program::parse_experiment(descriptor);
+  auto experiment = parse_problem(descriptor);
   if (!experiment) return std::unexpected(experiment.error());
   if (experiment->packed_queries() || experiment->packed_keys() || !experiment->key_lengths.empty() ||
       experiment->has(Modifier::alibi))
@@ -145,7 +146,7 @@ tools::Result<UnfilledCall> UnfilledCall::prepare(wavejit_engine* engine, const 
 
 tools::Result<void> UnfilledCall::run(wavejit_engine* engine, wavejit_call_report* report) {
   wavejit_attention_backward_arguments call = call_;  // the report is this run's, and gone after it
-  call.report = report;
+  call.head.report = report;
   if (auto launched = tools::checked(wavejit_attention_backward(engine, &call, nullptr)); !launched) return launched;
   return tools::checked(wavejit_device_synchronize(engine));
 }

@@ -140,14 +140,14 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                wavejit_call_report* report) {
     wavejit_attention_backward_arguments call = call_with(inputs, output);
-    call.report = report;
+    call.head.report = report;
     return checked(wavejit_attention_backward(engine, &call, nullptr));
   };
   problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
                                         void* output) -> Result<std::uint64_t> {
     const wavejit_attention_backward_arguments call = call_with(inputs, output);
     std::size_t bytes = 0;
-    if (auto asked = checked(wavejit_attention_backward_workspace(engine, &call, &bytes)); !asked)
+    if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
       return std::unexpected(asked.error());
     return bytes;
   };

@@ -180,7 +180,7 @@ Arrays arranged(const Batch& batch, std::span<const RowsOf> pieces, const Placin
   one.slopes = all.slopes;
   one.sinks = all.sinks;
   attention::program::Experiment& of = one.experiment;
-  const bool dense = placing.layout != WAVEJIT_LAYOUT_PACKED;
+  const bool dense = placing.layout != attention::program::ArrayLayout::packed;
   of.layout = placing.layout;
   of.batch = std::ssize(pieces);
   of.query_length = of.key_length = 0;

@@ -37,7 +37,7 @@ std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
 
 // How a call holds its pieces: packed, or dense, where all have as many rows.
 struct Placing {
-  std::int32_t layout = WAVEJIT_LAYOUT_PACKED;
+  attention::program::ArrayLayout layout = attention::program::ArrayLayout::packed;
   std::int64_t rows_behind = 0;  // of dense keys: NaN behind the longest
 };
 // The pieces in this order, as the arrays of one call. `exact` is empty.

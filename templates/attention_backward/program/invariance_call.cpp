@@ -121,7 +121,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
 
 Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& batch, const RowsOf& whole,
                                           std::span<const std::int64_t> ends) {
-  Arrays arrays = arranged(batch, std::span(&whole, 1), {.layout = WAVEJIT_LAYOUT_BSHD});
+  Arrays arrays = arranged(batch, std::span(&whole, 1), {.layout = attention::program::ArrayLayout::bshd});
   const std::vector<std::uint16_t> k = arrays.k;
   const std::vector<std::uint16_t> v = arrays.v;
   attention::program::Experiment& of = arrays.experiment;
@@ -197,7 +197,7 @@ Result<std::optional<Answer>> run_in_runs(wavejit_engine* engine, const Batch& b
   Answer answer;
   for (std::size_t piece = 0; piece < ends.size(); ++piece) {
     const RowsOf rows = {.sequence = whole.sequence, .begin = piece == 0 ? 0 : ends[piece - 1], .end = ends[piece]};
-    Arrays arrays = arranged(batch, std::span(&rows, 1), {.layout = WAVEJIT_LAYOUT_BSHD});
+    Arrays arrays = arranged(batch, std::span(&rows, 1), {.layout = attention::program::ArrayLayout::bshd});
     arrays.experiment.output_fp32 = true;
     arrays.experiment.key_lengths.clear();
     CallMemory memory(engine);

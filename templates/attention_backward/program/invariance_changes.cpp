@@ -46,7 +46,9 @@ std::vector<Change> padded(const Batch& batch, Draws& draws) {
   Change change = {
       .text = fmt::format("dense, {} keys of NaN behind the longest{}", rows, heads_outside ? ", heads outside" : ""),
       .calls = {},
-      .placing = {.layout = heads_outside ? WAVEJIT_LAYOUT_BHSD : WAVEJIT_LAYOUT_BSHD, .rows_behind = rows}};
+      .placing = {
+          .layout = heads_outside ? attention::program::ArrayLayout::bhsd : attention::program::ArrayLayout::bshd,
+          .rows_behind = rows}};
   for (auto& [count, pieces] : by_rows) change.calls.push_back(std::move(pieces));
   return {std::move(change)};
 }

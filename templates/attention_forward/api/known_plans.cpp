@@ -14,9 +14,15 @@ namespace wavejit::families {
 template <>
 struct MovingPointers<wavejit_attention_forward_arguments> {
   using Call = wavejit_attention_forward_arguments;
-  static constexpr std::array at = {offsetof(Call, q),       offsetof(Call, k),       offsetof(Call, v),
-                                    offsetof(Call, o),       offsetof(Call, lse),     offsetof(Call, sink),
-                                    offsetof(Call, k_scale), offsetof(Call, v_scale), offsetof(Call, q_scale)};
+  static constexpr std::array at = {offsetof(Call, q),
+                                    offsetof(Call, k),
+                                    offsetof(Call, v),
+                                    offsetof(Call, o),
+                                    offsetof(Call, lse),
+                                    offsetof(Call, modifiers.sink),
+                                    offsetof(Call, scales.k_scale),
+                                    offsetof(Call, scales.v_scale),
+                                    offsetof(Call, scales.q_scale)};
   static constexpr std::array<std::size_t, 2> outputs = {3, 4};
 };
 
@@ -35,8 +41,8 @@ std::uint64_t bytes_of(const wavejit_tensor& tensor) {
 }
 
 bool hangs_on_more(const wavejit_attention_forward_arguments& call) {
-  return call.size != sizeof call || call.report != nullptr || call.bias.data != nullptr ||
-         call.bool_mask.data != nullptr || has_lists(call) || call.key_indices != nullptr ||
+  return call.head.size != sizeof call || call.head.report != nullptr || call.modifiers.bias.data != nullptr ||
+         call.modifiers.bool_mask.data != nullptr || has_lists(call) || call.key_list.indices != nullptr ||
          call.page_layout != WAVEJIT_PAGES_OF_ROWS;
 }
 
@@ -48,9 +54,15 @@ const CallPlan* known_plan(const runtime::Engine& engine, const wavejit_attentio
 
 void keep_plan(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call, const CallPlan& plan) {
   if (hangs_on_more(call)) return;
-  const Known::Bytes bytes = {bytes_of(call.q),       bytes_of(call.k),       bytes_of(call.v),
-                              bytes_of(call.o),       bytes_of(call.lse),     bytes_of(call.sink),
-                              bytes_of(call.k_scale), bytes_of(call.v_scale), bytes_of(call.q_scale)};
+  const Known::Bytes bytes = {bytes_of(call.q),
+                              bytes_of(call.k),
+                              bytes_of(call.v),
+                              bytes_of(call.o),
+                              bytes_of(call.lse),
+                              bytes_of(call.modifiers.sink),
+                              bytes_of(call.scales.k_scale),
+                              bytes_of(call.scales.v_scale),
+                              bytes_of(call.scales.q_scale)};
   known.keep(engine.number(), call, bytes, plan);
 }
 

@@ -15,30 +15,22 @@ SplitPlan plan_of(const runtime::Engine& engine, const AttentionProblem& problem
   return plan_splits(problem, engine.target_row(), engine.toggles(), reach);
 }
 
-// Kernels of few rows beside others split as far as a workspace reaches: callers who bring one may have meant it for
-// calls of nothing else.
+}  // namespace
+
 SplitPlan plan_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
                   const AttentionProblem& problem) {
-  if (call.workspace == nullptr) [[likely]]
+  if (call.split.workspace == nullptr) [[likely]]
     return plan_of(engine, problem);
-  return plan_of(engine, problem, call.workspace_bytes);
-}
-
-// `ask(call, splits)` of the checked call; nothing is launched.
-template <typename Answer, typename Ask>
-Result<Answer> asked(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments, Ask ask) {
-  const Result<AttentionProblem> problem = check_attention_forward(arguments);
-  if (!problem) return std::unexpected(problem.error());
-  const SplitPlan splits = plan_of(engine, *arguments, *problem);
-  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
-  return ask(call, splits);
+  return plan_of(engine, problem, call.split.workspace_bytes);
 }
 
 Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& splits) {
   const wavejit_attention_forward_arguments& arguments = call.arguments();
-  if (splits.workspace_bytes == 0 || arguments.workspace == nullptr) return {};
+  if (splits.workspace_bytes == 0 || arguments.split.workspace == nullptr) return {};
   return check_workspace(arguments, call.problem().batch, splits.workspace_bytes);
 }
+
+namespace {
 
 // A graph may be replayed on any stream, beside calls that borrow the engine's workspace. Without one of its own a
 // call leaves its keys whole: slower, and the same bits.
@@ -46,8 +38,8 @@ Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& s
                                                     const wavejit_attention_forward_arguments& arguments,
                                                     hip_abi::hipStream_t stream) {
   wavejit_attention_forward_arguments whole = arguments;
-  whole.splits = 1;
-  return run(engine, &whole, stream);
+  whole.split.splits = 1;
+  return Calls::run(engine, &whole, stream);
 }
 
 // The same call with its keys whole, as `ask` sees it: how many splits there are is a hint.
@@ -55,7 +47,7 @@ template <typename Answer, typename Ask>
 Result<Answer> asked_whole(const runtime::Engine& engine, const wavejit_attention_forward_arguments& arguments,
                            Ask ask) {
   wavejit_attention_forward_arguments whole = arguments;
-  whole.splits = 1;
+  whole.split.splits = 1;
   const Result<AttentionProblem> problem = check_attention_forward(&whole);
   if (!problem) return std::unexpected(problem.error());
   const SplitPlan splits = plan_of(engine, whole, *problem);
@@ -123,9 +115,9 @@ Result<void> run_planned(runtime::Engine& engine, const wavejit_attention_forwar
                          const CallPlan& plan, hip_abi::hipStream_t stream) {
   const SplitPlan& splits = plan.splits;
   if (splits.workspace_bytes != 0) [[unlikely]] {
-    if (splits.may_go_whole() && arguments.workspace == nullptr && engine.is_capturing(stream))
+    if (splits.may_go_whole() && arguments.split.workspace == nullptr && engine.is_capturing(stream))
       return run_whole(engine, arguments, stream);
-    if (arguments.workspace != nullptr) {
+    if (arguments.split.workspace != nullptr) {
       if (auto workspace = check_workspace(arguments, plan.problem.batch, splits.workspace_bytes); !workspace)
         return workspace;
       if (splits.merged && engine.is_capturing(stream))
@@ -152,10 +144,9 @@ Result<void> run_planned(runtime::Engine& engine, const wavejit_attention_forwar
 
 }  // namespace
 
-Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments,
-                 hip_abi::hipStream_t stream) {
+Result<void> Calls::run(runtime::Engine& engine, const Arguments* arguments, hip_abi::hipStream_t stream) {
   // The size first: a struct of another has no more than that.
-  if (arguments != nullptr && arguments->size == sizeof *arguments) [[likely]] {
+  if (arguments != nullptr && arguments->head.size == sizeof *arguments) [[likely]] {
     if (const CallPlan* known = known_plan(engine, *arguments); known != nullptr) [[likely]] {
       const CallPlan plan = *known;
       return run_planned(engine, *arguments, plan, stream);
@@ -164,41 +155,27 @@ Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_argume
   return run_checked(engine, arguments, stream);
 }
 
-Result<void> supports(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
-  return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
-    if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
-    return engine.supports(call);
-  });
+Result<void> Calls::is_ready(const runtime::Engine& engine, const Arguments* arguments) {
+  const Result<AttentionProblem> problem = check_attention_forward(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  const SplitPlan splits = plan_of(engine, *arguments, *problem);
+  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+  if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
+  Result<void> ready = engine.is_ready(call);
+  if (ready || !splits.may_go_whole() || ready.error().status != WAVEJIT_NOT_READY) return ready;
+  // As run_cold.
+  if (asked_whole<void>(engine, *arguments, [&](AttentionCall& whole) { return engine.is_ready(whole); })) return {};
+  return ready;
 }
 
-Result<void> is_ready(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
-  return asked<void>(engine, arguments, [&](AttentionCall& call, const SplitPlan& splits) -> Result<void> {
-    if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
-    Result<void> ready = engine.is_ready(call);
-    if (ready || !splits.may_go_whole() || ready.error().status != WAVEJIT_NOT_READY) return ready;
-    // As run_cold.
-    if (asked_whole<void>(engine, call.arguments(), [&](AttentionCall& whole) { return engine.is_ready(whole); }))
-      return {};
-    return ready;
-  });
-}
-
-Result<std::string> description_of(const runtime::Engine& engine,
-                                   const wavejit_attention_forward_arguments* arguments) {
-  return asked<std::string>(engine, arguments,
-                            [](const AttentionCall& call, const SplitPlan& /*splits*/) -> Result<std::string> {
-                              return call.descriptor(families::Call::Line::whole);
-                            });
-}
-
-Result<std::size_t> workspace_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments) {
-  return asked<std::size_t>(engine, arguments,
-                            [&](AttentionCall& call, const SplitPlan& /*splits*/) -> Result<std::size_t> {
-                              call.workspace = nullptr;  // whoever asks for the size has none yet
-                              if (auto supported = engine.supports(call); !supported)
-                                return std::unexpected(std::move(supported.error()));
-                              return plan_of(engine, call.problem()).workspace_bytes;
-                            });
+Result<std::size_t> Calls::workspace(const runtime::Engine& engine, const Arguments* arguments) {
+  const Result<AttentionProblem> problem = check_attention_forward(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  const SplitPlan splits = plan_of(engine, *arguments, *problem);  // the call refers to it
+  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+  call.workspace = nullptr;  // whoever asks for the size has none yet
+  if (auto supported = engine.supports(call); !supported) return std::unexpected(std::move(supported.error()));
+  return plan_of(engine, *problem).workspace_bytes;
 }
 
 }  // namespace wavejit::attention_forward

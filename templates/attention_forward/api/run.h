@@ -3,29 +3,36 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
-#include "families/call/failure.h"
-#include "hip_abi/hip_functions.h"
-#include "wavejit/wavejit.h"
-
-namespace wavejit::runtime {
-class Engine;
-}
+#include "runtime/call/engine.h"
+#include "templates/attention_forward/call/call.h"
 
 namespace wavejit::attention_forward {
 
-families::Result<void> run(runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments,
-                           hip_abi::hipStream_t stream);
-// What run() would answer, without looking for kernels or launching.
-families::Result<void> supports(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments);
-// The same, and WAVEJIT_NOT_READY when the call's kernels are not loaded.
-families::Result<void> is_ready(const runtime::Engine& engine, const wavejit_attention_forward_arguments* arguments);
-// The call as a problem descriptor.
-families::Result<std::string> description_of(const runtime::Engine& engine,
-                                             const wavejit_attention_forward_arguments* arguments);
-// Bytes of device memory that the call would use beside its tensors; refused as the call would be.
-families::Result<std::size_t> workspace_of(const runtime::Engine& engine,
-                                           const wavejit_attention_forward_arguments* arguments);
+// Kernels of few rows beside others split as far as a workspace reaches: callers who bring one may have meant it for
+// calls of nothing else.
+SplitPlan plan_of(const runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
+                  const AttentionProblem& problem);
+// The workspace that a call brings is large enough for its splits.
+Result<void> check_given_workspace(const AttentionCall& call, const SplitPlan& splits);
+
+// As runtime/call/call_functions.h wants it.
+struct Calls {
+  using Arguments = wavejit_attention_forward_arguments;
+
+  // `ask(call)` of the checked call; nothing is launched.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const runtime::Engine& engine, const Arguments* arguments, Ask ask) {
+    const Result<AttentionProblem> problem = check_attention_forward(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    const SplitPlan splits = plan_of(engine, *arguments, *problem);
+    AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+    if (auto workspace = check_given_workspace(call, splits); !workspace) return std::unexpected(workspace.error());
+    return ask(call);
+  }
+  static Result<void> run(runtime::Engine& engine, const Arguments* arguments, hip_abi::hipStream_t stream);
+  static Result<void> is_ready(const runtime::Engine& engine, const Arguments* arguments);
+  static Result<std::size_t> workspace(const runtime::Engine& engine, const Arguments* arguments);
+};
 
 }  // namespace wavejit::attention_forward

@@ -85,11 +85,11 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
 
 [[gnu::cold, gnu::noinline]] Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call,
                                                          AttentionProblem& problem) {
-  const wavejit_tensor& t = call.bool_mask;
+  const wavejit_tensor& t = call.modifiers.bool_mask;
   const attention::Named mask = {"bool_mask", &t};
   if (has_lists(call)) return refuse_beside_mask(mask.name, "lists", "one of the two");
   if (problem.shape.has(Modifier::bias)) return refuse_beside_mask(mask.name, "bias", "a bias alone, whose −inf hides");
-  if (call.key_indices != nullptr) return refuse_beside_mask(mask.name, "key_indices", "one of the two");
+  if (call.key_list.indices != nullptr) return refuse_beside_mask(mask.name, "key_indices", "one of the two");
   if (problem.shape.mask == Mask::chunked || problem.shape.causal_flags)
     return refuse_beside_mask(mask.name, problem.shape.causal_flags ? "causal_flags" : "local_chunk",
                               "mask none, causal or a window; what else hides, in the mask");
@@ -121,7 +121,7 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
   if (!shape.has(Modifier::bias))
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", "WAVEJIT_BIAS_BY_TILE without a bias", "it beside a bias"));
   if (has_lists(call)) return refuse_beside_mask(name, "lists", "one of the two");
-  if (call.key_indices != nullptr) return refuse_beside_mask(name, "key_indices", "one of the two");
+  if (call.key_list.indices != nullptr) return refuse_beside_mask(name, "key_indices", "one of the two");
   if (shape.mask == Mask::chunked || shape.causal_flags)
     return refuse_beside_mask(name, shape.causal_flags ? "causal_flags" : "local_chunk",
                               "mask none, causal or a window; what else hides, in the bias");
@@ -134,7 +134,7 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
     problem.shape.bias_by_tile = false;
     return {};
   }
-  return take_lists_of_mask(name, call.bias, problem);
+  return take_lists_of_mask(name, call.modifiers.bias, problem);
 }
 
 std::string describe_mask_of_few_rows(const AttentionProblem& problem) {
@@ -147,7 +147,7 @@ std::string describe_mask_of_few_rows(const AttentionProblem& problem) {
 MaskPlan plan_mask(const AttentionProblem& problem, const wavejit_attention_forward_arguments& call,
                    const Arguments& arguments, const void* memory) {
   const BlockLists& lists = problem.lists;
-  const wavejit_tensor& mask = lists.bits ? call.bool_mask : call.bias;
+  const wavejit_tensor& mask = lists.bits ? call.modifiers.bool_mask : call.modifiers.bias;
   const auto bits = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t masked = bits + bits_bytes(lists);
   const std::uint64_t whole = masked + list_bytes(lists);

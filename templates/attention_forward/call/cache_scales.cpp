@@ -50,18 +50,18 @@ using families::refusal::Named;
 [[gnu::cold, gnu::noinline]] Result<void> check_token_scales(const wavejit_attention_forward_arguments& call,
                                                              const AttentionProblem& problem) {
   const bool narrow = problem.shape.cache != CacheType::as_queries;
-  if (call.token_scales != 1 || !narrow)
+  if (call.scales.token_scales != 1 || !narrow)
     return families::refusal::refuse(families::refusal::bad(
-        WAVEJIT_INVALID_ARGUMENT, "token_scales", std::to_string(call.token_scales),
+        WAVEJIT_INVALID_ARGUMENT, "token_scales", std::to_string(call.scales.token_scales),
         narrow ? std::string("0, 1")
                : "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + " and k of " +
                      families::refusal::dtype_text(call.k.dtype) + ": tokens have scales in caches of 8 bits"));
-  if (call.q_scale.data != nullptr)
+  if (call.scales.q_scale.data != nullptr)
     return families::refusal::refuse(families::refusal::bad(WAVEJIT_INVALID_ARGUMENT, "q_scale.data",
-                                                            families::refusal::pointer_text(call.q_scale.data),
+                                                            families::refusal::pointer_text(call.scales.q_scale.data),
                                                             "null beside token_scales = 1"));
-  if (auto good = check_token_scale({"k_scale", &call.k_scale}, call, problem); !good) return good;
-  return check_token_scale({"v_scale", &call.v_scale}, call, problem);
+  if (auto good = check_token_scale({"k_scale", &call.scales.k_scale}, call, problem); !good) return good;
+  return check_token_scale({"v_scale", &call.scales.v_scale}, call, problem);
 }
 
 }  // namespace
@@ -71,22 +71,23 @@ Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call,
     return families::refusal::refuse(families::refusal::bad(
         WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),
         "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + ": only q and k of int8 have it"));
-  if (call.token_scales != 0) [[unlikely]]
+  if (call.scales.token_scales != 0) [[unlikely]]
     return check_token_scales(call, problem);
-  if (call.k_scale.data == nullptr && call.v_scale.data == nullptr && call.q_scale.data == nullptr) [[likely]]
+  if (call.scales.k_scale.data == nullptr && call.scales.v_scale.data == nullptr && call.scales.q_scale.data == nullptr)
+      [[likely]]
     return {};
   const attention::CacheScaleCall scales = {.k = call.k,
                                             .o = call.o,
                                             .lse = problem.shape.lse ? &call.lse : nullptr,
                                             .batch = problem.batch,
                                             .kv_heads = problem.kv_heads};
-  if (auto good = attention::check_cache_scale({"k_scale", &call.k_scale}, scales); !good) return good;
-  if (auto good = attention::check_cache_scale({"v_scale", &call.v_scale}, scales); !good) return good;
-  const families::refusal::Named q_scale = {"q_scale", &call.q_scale};
-  if (call.q_scale.data != nullptr && !problem.shape.narrow_queries)
+  if (auto good = attention::check_cache_scale({"k_scale", &call.scales.k_scale}, scales); !good) return good;
+  if (auto good = attention::check_cache_scale({"v_scale", &call.scales.v_scale}, scales); !good) return good;
+  const families::refusal::Named q_scale = {"q_scale", &call.scales.q_scale};
+  if (call.scales.q_scale.data != nullptr && !problem.shape.narrow_queries)
     return families::refusal::refuse(families::refusal::bad(
         WAVEJIT_INVALID_ARGUMENT, families::refusal::field(q_scale, "data"),
-        families::refusal::pointer_text(call.q_scale.data),
+        families::refusal::pointer_text(call.scales.q_scale.data),
         "null beside q of " + families::refusal::dtype_text(call.q.dtype) + ": only q in 8 bits has a scale"));
   return attention::check_cache_scale(q_scale, scales);
 }

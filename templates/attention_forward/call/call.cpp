@@ -70,11 +70,11 @@ AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, co
   workspace_bytes = splits.workspace_bytes;
   if (splits.sequences_a_round != 0) [[unlikely]]
     rounds = (problem.batch + splits.sequences_a_round - 1) / splits.sequences_a_round;
-  workspace = call.workspace;
+  workspace = call.split.workspace;
   if (splits.merged) [[unlikely]]
     arrivals = arrivals_of(problem, splits);
-  report = call.report;
-  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+  report = call.head.report;
+  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
 
 void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory,
@@ -85,7 +85,7 @@ void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const 
   all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
   all.split_multiplier = division_multiplier(splits);
   all.workspace = reinterpret_cast<std::uintptr_t>(memory);
-  if (problem_.shape.paged) arguments.all.paged.pages = page_arguments(paging_of(call_));
+  if (problem_.shape.paged) arguments.all.paged.pages = page_arguments(call_.k, call_.pages);
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
   if (problem_.shape.causal_flags) [[unlikely]]
@@ -105,7 +105,7 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   if (spec.cache_has_token_scales()) {
     put_behind(token_strides(call_));
   } else if (spec.narrow_queries) {
-    put_behind(attention::cache_scale_argument(call_.q_scale, first_sequence()));
+    put_behind(attention::cache_scale_argument(call_.scales.q_scale, first_sequence()));
   } else if (spec.integers) {
     put_behind(
         BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
@@ -295,7 +295,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   return {};
 }
 
-AttentionCall::WhenMissing AttentionCall::when_missing() const { return attention::when_missing(call_.flags); }
+AttentionCall::WhenMissing AttentionCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);

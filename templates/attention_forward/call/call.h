@@ -37,6 +37,10 @@ class AttentionCall final : public families::Call {
                 const SplitPlan& splits, std::uint64_t code, const boards::Board& target,
                 const families::Toggles& toggles);
 
+  // What a call is given must outlive it.
+  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem, SplitPlan&& splits,
+                const boards::Board& target, const families::Toggles& toggles) = delete;
+
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   const wavejit_attention_forward_arguments& arguments() const { return call_; }
@@ -86,7 +90,9 @@ class AttentionCall final : public families::Call {
                                std::optional<KeptArguments>& kept) const;
   std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
   // The address of the first of this round's sequences' flags.
-  std::uint64_t causal_flags() const { return reinterpret_cast<std::uintptr_t>(call_.causal_flags) + first_sequence(); }
+  std::uint64_t causal_flags() const {
+    return reinterpret_cast<std::uintptr_t>(call_.mask.causal_flags) + first_sequence();
+  }
   std::uint32_t rows_of_grid(const ForwardKernel& spec) const;
   void plan_mask_of_few_rows(const void* memory, families::LaunchPlan& plan);
   void plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan);

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "templates/attention_forward/kernel/modifier_fields.h"
-
 namespace wavejit::attention_forward {
 
 namespace {
@@ -40,8 +38,10 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   descriptor.query_heads = problem.query_heads;
   descriptor.kv_heads = problem.kv_heads;
   descriptor.layout = heads_outside ? Layout::bhsd : Layout::bshd;
-  if (call.scale != 0 || (call.flags & WAVEJIT_SCALE_IS_ZERO) != 0) descriptor.scale = text_of(call.scale);
-  if (call.query_starts != nullptr && call.key_starts != nullptr) descriptor.layout = Layout::packed;
+  if (call.modifiers.scale != 0 || (call.head.flags & WAVEJIT_SCALE_IS_ZERO) != 0)
+    descriptor.scale = text_of(call.modifiers.scale);
+  if (call.sequences.query_starts != nullptr && call.sequences.key_starts != nullptr)
+    descriptor.layout = Layout::packed;
   if (problem.shape.paged) {
     descriptor.layout = Layout::paged;
     descriptor.page_size = call.k.sizes[1];
@@ -49,16 +49,17 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
         !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
     descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
-  descriptor.mask = words_of(call.mask, call.causal_prefix, call.window_left, call.window_right, call.local_chunk);
-  for (const ModifierFields& fields : modifier_fields) {
-    if (!given(fields, call)) continue;
-    if (fields.number != nullptr) {
-      descriptor.add(fields.modifier, Extent::none, text_of(call.*fields.number));
+  descriptor.mask = words_of(call.mask.bits, call.mask.causal_prefix, call.mask.window_left, call.mask.window_right,
+                             call.mask.local_chunk);
+  for (const ModifierRow& row : modifier_rows) {
+    if (!given(row, call.modifiers)) continue;
+    if (row.number != nullptr) {
+      descriptor.add(row.modifier, Extent::none, text_of(call.modifiers.*row.number));
     } else {
-      descriptor.add(fields.modifier, extent_of(row_of(fields.modifier), call.*fields.tensor));
+      descriptor.add(row.modifier, extent_of(row, call.modifiers.*row.tensor));
     }
   }
-  for (const wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
+  for (const wavejit_tensor* scale : {&call.scales.q_scale, &call.scales.k_scale, &call.scales.v_scale}) {
     // Those of integers are arguments alone, but for cache_scales=token.
     if (scale->data == nullptr || problem.shape.integers || problem.shape.token_scales) continue;
     const bool by_batch = scale->sizes[0] > 1 || descriptor.cache_scales == Extent::batch ||
@@ -72,22 +73,23 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
   }
   if (problem.shape.token_scales) descriptor.cache_scales = Extent::token_and_head;
   if (problem.shape.bool_mask) {
-    const bool by_batch = call.bool_mask.sizes[0] > 1;
-    const bool by_head = call.bool_mask.sizes[1] > 1;
+    const bool by_batch = call.modifiers.bool_mask.sizes[0] > 1;
+    const bool by_head = call.modifiers.bool_mask.sizes[1] > 1;
     descriptor.bool_mask = by_batch && by_head ? Extent::batch_and_head
                            : by_batch          ? Extent::batch
                            : by_head           ? Extent::head
                                                : Extent::one;
   } else if (problem.shape.block_lists && !problem.shape.bias_by_tile)
-    descriptor.lists = {
-        .rows = call.list_rows, .keys = call.list_keys, .alike = (call.flags & WAVEJIT_LISTS_ALIKE) != 0};
+    descriptor.lists = {.rows = call.blocks.list_rows,
+                        .keys = call.blocks.list_keys,
+                        .alike = (call.head.flags & WAVEJIT_LISTS_ALIKE) != 0};
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;
     descriptor.list_each_head = problem.key_list_heads > 1;
     descriptor.second_top_k = problem.second_top_k;
   }
-  if (call.max_total_keys > 0) descriptor.total_keys = call.max_total_keys;
-  if (call.splits > 0) descriptor.splits = call.splits;
+  if (call.sequences.max_total_keys > 0) descriptor.total_keys = call.sequences.max_total_keys;
+  if (call.split.splits > 0) descriptor.splits = call.split.splits;
   if (problem.launches != attention::Launches::planned)
     descriptor.launches = problem.launches == attention::Launches::one ? 1 : 2;
   return descriptor;

@@ -9,21 +9,7 @@
 
 namespace wavejit::attention_forward {
 
-inline bool is_paged(const wavejit_attention_forward_arguments& call) { return call.block_table != nullptr; }
-
-inline SequenceCall sequences_of(const wavejit_attention_forward_arguments& call) {
-  return {.q = call.q,
-          .k = call.k,
-          .query_starts = call.query_starts,
-          .key_starts = call.key_starts,
-          .key_lengths = call.key_lengths,
-          .first_keys = call.first_keys,
-          .sequences = call.sequences,
-          .max_query_length = call.max_query_length,
-          .max_key_length = call.max_key_length,
-          .paged = is_paged(call),
-          .names_a_table = call.table_starts != nullptr || call.table_columns != 0 || call.table_row_stride != 0};
-}
+inline bool is_paged(const wavejit_attention_forward_arguments& call) { return call.pages.block_table != nullptr; }
 
 // WAVEJIT_CHECK_LENGTHS: what device memory says (templates/attention/call/device_lengths.h).
 Result<void> check_device_lengths(families::DeviceMemory& memory, const AttentionProblem& problem,

@@ -192,4 +192,19 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   return problem;
 }
 
+ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
+  ProblemDescriptor told = descriptor;
+  const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
+  if (!told.query_rows || !told.query_lengths.empty() || !may_pack) return told;
+  std::int64_t left = *told.query_rows;
+  std::int64_t longest = told.query_length;
+  for (std::int64_t b = 0; b < told.batch; ++b) {
+    const std::int64_t others = told.batch - 1 - b;
+    const std::int64_t length = b == 0 ? longest : std::min(longest, (left + others) / (others + 1));
+    told.query_lengths.push_back(std::min(length, left));
+    left -= told.query_lengths.back();
+  }
+  return told;
+}
+
 }  // namespace wavejit::attention_forward

@@ -103,4 +103,8 @@ Result<void> check_slices(const ProblemDescriptor& descriptor);
 // words.
 AttentionProblem problem_of(const ProblemDescriptor& descriptor);
 
+// For those who make arrays, which need lengths. If q_rows says only how many rows there are, one sequence is the longest,
+// and the others share what is left. Packed queries over dense keys have no such words.
+ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor);
+
 }  // namespace wavejit::attention_forward

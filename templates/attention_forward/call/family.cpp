@@ -14,7 +14,6 @@
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/obstacles.h"
 #include "templates/attention_forward/call/pairs.h"
-#include "templates/attention_forward/call/parsed_problem.h"
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/call/splits.h"
@@ -30,31 +29,11 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
-// Arrays need lengths. If q_rows says only how many rows there are, one sequence is the longest, and the others share
-// what is left. Packed queries over dense keys have no such words.
-ProblemDescriptor with_lengths(const ProblemDescriptor& descriptor) {
-  ProblemDescriptor told = descriptor;
-  const bool may_pack = told.layout == Layout::packed || told.layout == Layout::paged;
-  if (!told.query_rows || !told.query_lengths.empty() || !may_pack) return told;
-  std::int64_t left = *told.query_rows;
-  std::int64_t longest = told.query_length;
-  for (std::int64_t b = 0; b < told.batch; ++b) {
-    const std::int64_t others = told.batch - 1 - b;
-    const std::int64_t length = b == 0 ? longest : std::min(longest, (left + others) / (others + 1));
-    told.query_lengths.push_back(std::min(length, left));
-    left -= told.query_lengths.back();
-  }
-  return told;
-}
-
 class Described final : public families::DescribedProblem {
  public:
   // `of_range`: it stands for shorter ones, too.
   explicit Described(ProblemDescriptor descriptor, bool of_range = false)
-      : descriptor_(std::move(descriptor)),
-        problem_(problem_of(descriptor_)),
-        told_(with_lengths(descriptor_)),
-        of_range_(of_range) {}
+      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), of_range_(of_range) {}
 
   std::string text() const override { return to_text(descriptor_); }
 
@@ -79,8 +58,6 @@ class Described final : public families::DescribedProblem {
     return notes;
   }
 
-  wavejit_problem told(const std::string& text) const override { return parsed_problem(told_, text); }
-
   std::vector<std::unique_ptr<families::DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<families::DescribedProblem>> problems;
     std::vector<ProblemDescriptor> each = without_ranges(descriptor_);
@@ -94,7 +71,6 @@ class Described final : public families::DescribedProblem {
  private:
   ProblemDescriptor descriptor_;
   AttentionProblem problem_;
-  ProblemDescriptor told_;
   bool of_range_;
 };
 

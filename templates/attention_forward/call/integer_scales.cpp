@@ -55,17 +55,17 @@ Result<void> check_row_scale(const Named& named, const ScaledTensor& of,
 Result<void> check_integer_scales(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   const ScaledTensor q = {.tensor = call.q, .sizes = {"q.sizes[0]", "q.sizes[1]", "q.sizes[2]"}};
   const ScaledTensor k = {.tensor = call.k, .sizes = {"k.sizes[0]", "k.sizes[1]", "k.sizes[2]"}};
-  if (call.token_scales != 0 && call.token_scales != 1)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "token_scales", std::to_string(call.token_scales), "0, 1"));
-  const bool of_keys = call.token_scales == 1;
-  const Named k_scale = {"k_scale", &call.k_scale};
-  if (of_keys && call.k_scale.data == nullptr)
+  if (call.scales.token_scales != 0 && call.scales.token_scales != 1)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "token_scales", std::to_string(call.scales.token_scales), "0, 1"));
+  const bool of_keys = call.scales.token_scales == 1;
+  const Named k_scale = {"k_scale", &call.scales.k_scale};
+  if (of_keys && call.scales.k_scale.data == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_scale.data", refusal::pointer_text(nullptr),
                       "f32 in device memory: with token_scales = 1 keys have scales"));
-  if (call.q_scale.data != nullptr)
-    if (auto good = check_row_scale({"q_scale", &call.q_scale}, q, call, problem.shape.lse); !good) return good;
-  if (call.k_scale.data != nullptr) {
-    const bool right = call.k_scale.sizes[1] == (of_keys ? call.k.sizes[1] : 1);
+  if (call.scales.q_scale.data != nullptr)
+    if (auto good = check_row_scale({"q_scale", &call.scales.q_scale}, q, call, problem.shape.lse); !good) return good;
+  if (call.scales.k_scale.data != nullptr) {
+    const bool right = call.scales.k_scale.sizes[1] == (of_keys ? call.k.sizes[1] : 1);
     if (!right)
       return refuse(refusal::bad_size(k_scale, 1,
                                       of_keys
@@ -73,8 +73,8 @@ Result<void> check_integer_scales(const wavejit_attention_forward_arguments& cal
                                           : "1, or k.sizes[1] beside token_scales = 1"));
     if (auto good = check_row_scale(k_scale, k, call, problem.shape.lse); !good) return good;
   }
-  if (call.v_scale.data != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "v_scale.data", refusal::pointer_text(call.v_scale.data),
+  if (call.scales.v_scale.data != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "v_scale.data", refusal::pointer_text(call.scales.v_scale.data),
                       "null beside v of " + refusal::dtype_text(call.v.dtype)));
   if (call.score_rounding != WAVEJIT_SCORES_IN_FP32 && call.score_rounding != WAVEJIT_SCORES_IN_FP16)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),

@@ -8,7 +8,6 @@
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
-#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -64,9 +63,10 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
   arguments.scale_log2e = problem.scale_log2e;
   arguments.window_left = problem.window_left;
   arguments.window_right = problem.window_right;
-  arguments.sequences.query_starts = address(call.query_starts);
-  arguments.sequences.key_starts = address(problem.shape.first_keys ? call.first_keys : call.key_starts);
-  arguments.sequences.key_lengths = address(call.key_lengths);
+  arguments.sequences.query_starts = address(call.sequences.query_starts);
+  arguments.sequences.key_starts =
+      address(problem.shape.first_keys ? call.sequences.first_keys : call.sequences.key_starts);
+  arguments.sequences.key_lengths = address(call.sequences.key_lengths);
   arguments.sequences.query_rows = static_cast<std::uint32_t>(call.q.sizes[1]);
   arguments.sequences.key_rows = static_cast<std::uint32_t>(call.k.sizes[1]);
   arguments.scores.rescale_threshold = toggles.lazy_rescale ? attention::lazy_rescale_threshold : 0;
@@ -79,15 +79,9 @@ void fill_arguments(Arguments& arguments, const AttentionProblem& problem,
     arguments.heads_per_die = problem.query_heads / dies;
     arguments.die_multiplier = kv_head_multiplier(dies, 1);  // x / dies
   }
-  if (call.sink.data != nullptr) [[unlikely]]
-    arguments.sink = address(call.sink.data);
-  for (const ModifierFields& fields : modifier_fields) {
-    if (!given(fields, call)) [[likely]]
-      continue;
-    static constexpr wavejit_tensor none{};
-    set_score_arguments(fields.modifier, fields.tensor != nullptr ? call.*fields.tensor : none,
-                        fields.number != nullptr ? call.*fields.number : 0, problem.scale_log2e, arguments.scores);
-  }
+  if (call.modifiers.sink.data != nullptr) [[unlikely]]
+    arguments.sink = address(call.modifiers.sink.data);
+  set_score_arguments(call.modifiers, problem.scale_log2e, arguments.scores);
 }
 
 void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tensor& v) {
@@ -136,8 +130,8 @@ void begin_at_sequence(PagedArguments& arguments, const AttentionShape& shape, s
 }
 
 CacheScales cache_scales(const wavejit_attention_forward_arguments& call, std::uint32_t first_sequence) {
-  return {.k = attention::cache_scale_argument(call.k_scale, first_sequence),
-          .v = attention::cache_scale_argument(call.v_scale, first_sequence)};
+  return {.k = attention::cache_scale_argument(call.scales.k_scale, first_sequence),
+          .v = attention::cache_scale_argument(call.scales.v_scale, first_sequence)};
 }
 
 CacheScales token_scales(const wavejit_attention_forward_arguments& call, bool paged, std::uint32_t first_sequence) {
@@ -148,7 +142,7 @@ TokenStrides token_strides(const wavejit_attention_forward_arguments& call) {
   const auto of = [](const wavejit_tensor& scale) {
     return static_cast<std::uint32_t>(stride_bytes(scale, 1, sizeof(float)));
   };
-  return {.k = of(call.k_scale), .v = of(call.v_scale)};
+  return {.k = of(call.scales.k_scale), .v = of(call.scales.v_scale)};
 }
 
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call) {
@@ -171,7 +165,7 @@ IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, co
                     .head_stride = step(2),
                     .row_stride = step(1)};
   };
-  return {.q = scale_of(call.q_scale), .k = scale_of(call.k_scale), .scale = problem.scale};
+  return {.q = scale_of(call.scales.q_scale), .k = scale_of(call.scales.k_scale), .scale = problem.scale};
 }
 
 attention_combine::Arguments combine_arguments(const Arguments& split, const AttentionShape& shape) {

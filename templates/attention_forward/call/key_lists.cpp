@@ -21,20 +21,23 @@ Result<void> check_beside(const wavejit_attention_forward_arguments& call, const
   const std::string beside = " beside key_indices";
   const AttentionShape& shape = problem.shape;
   if (has_first_key(shape.mask))
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
                       "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX" + beside));
   if (shape.causal_flags)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "causal_flags", refusal::pointer_text(call.causal_flags), "null" + beside));
+    return refuse(
+        bad(WAVEJIT_UNSUPPORTED, "causal_flags", refusal::pointer_text(call.mask.causal_flags), "null" + beside));
   if (shape.first_keys)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "first_keys", refusal::pointer_text(call.first_keys), "null" + beside));
+    return refuse(
+        bad(WAVEJIT_UNSUPPORTED, "first_keys", refusal::pointer_text(call.sequences.first_keys), "null" + beside));
   if (shape.vectorised)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "page_layout", std::to_string(call.page_layout), "0" + beside));
   if (shape.block_lists)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, call.list_indices != nullptr ? "list_indices" : "full_indices",
-                      refusal::pointer_text(call.list_indices != nullptr ? call.list_indices : call.full_indices),
+    return refuse(bad(WAVEJIT_UNSUPPORTED, call.blocks.list_indices != nullptr ? "list_indices" : "full_indices",
+                      refusal::pointer_text(call.blocks.list_indices != nullptr ? call.blocks.list_indices
+                                                                                : call.blocks.full_indices),
                       "null" + beside));
   for (const auto& [modifier, name, tensor] :
-       {std::tuple{Modifier::bias, "bias", &call.bias}, {Modifier::alibi, "alibi", &call.alibi}})
+       {std::tuple{Modifier::bias, "bias", &call.modifiers.bias}, {Modifier::alibi, "alibi", &call.modifiers.alibi}})
     if (shape.has(modifier))
       return refuse(bad(WAVEJIT_UNSUPPORTED, std::string(name) + ".data", refusal::pointer_text(tensor->data),
                         "null" + beside + ": scores of places have none"));
@@ -61,7 +64,7 @@ Result<void> take_second_list(const wavejit_attention_forward_arguments& call, A
   }
   // One kernel walks both.
   if (!named->in_rows) problem.shape.paged = true;
-  problem.second_top_k = static_cast<std::uint32_t>(call.second_top_k);
+  problem.second_top_k = static_cast<std::uint32_t>(call.second_list.top_k);
   problem.second_slots = named->slots;
   if (const std::uint64_t most = most_parts_of_lists(problem); parts_of_lists(problem) > most)
     return attention::refuse_parts(second_list_of(call), most);
@@ -75,11 +78,12 @@ Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& ca
   if (auto good = attention::check_list_fields(lists, call.k.sizes[2]); !good) return good;
   const std::array<attention::SecondTensor, 2> tensors = {
       {{{"second_k", &call.second_k}, {"k", &call.k}}, {{"second_v", &call.second_v}, {"v", &call.v}}}};
-  return attention::check_second_list(lists, second_list_of(call), tensors, call.k.sizes[2], call.k.dtype);
+  return attention::check_second_list(lists, second_list_of(call), call.second_list, tensors, call.k.sizes[2],
+                                      call.k.dtype);
 }
 
 Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
-  if (call.key_indices == nullptr) [[likely]]
+  if (call.key_list.indices == nullptr) [[likely]]
     return {};
   if (auto good = check_beside(call, problem); !good) return good;
   const auto named = attention::check_named_keys(key_lists_of(call), problem.batch,
@@ -92,13 +96,13 @@ Result<void> take_key_lists(const wavejit_attention_forward_arguments& call, Att
   shape.mask = Mask::none;
   shape.whole_tiles = false;
   shape.set_rows(rows_of_key_lists(problem.group()));
-  problem.top_k = static_cast<std::uint32_t>(call.top_k);
+  problem.top_k = static_cast<std::uint32_t>(call.key_list.top_k);
   problem.key_list_heads = static_cast<std::uint32_t>(key_lists_of(call).lists_of_query());
   problem.uneven_lengths = false;
   if (!shape.slots) return {};
   shape.paged = !named->in_rows;
   problem.slots = problem.key_length = named->slots;
-  if (call.second_indices != nullptr)
+  if (call.second_list.indices != nullptr)
     if (auto second = take_second_list(call, problem); !second) return second;
   shape.single_keys = shape.paged && call.k.sizes[1] == 1;
   return {};

@@ -33,10 +33,10 @@ struct Kind {
   std::int64_t capacity;
 };
 std::array<Kind, 2> kinds_of(const wavejit_attention_forward_arguments& call) {
-  return {{{"list_indices", "list_counts", "list_starts", "list_capacity", call.list_indices, call.list_counts,
-            call.list_starts, call.list_capacity},
-           {"full_indices", "full_counts", "full_starts", "full_capacity", call.full_indices, call.full_counts,
-            call.full_starts, call.full_capacity}}};
+  return {{{"list_indices", "list_counts", "list_starts", "list_capacity", call.blocks.list_indices,
+            call.blocks.list_counts, call.blocks.list_starts, call.blocks.list_capacity},
+           {"full_indices", "full_counts", "full_starts", "full_capacity", call.blocks.full_indices,
+            call.blocks.full_counts, call.blocks.full_starts, call.blocks.full_capacity}}};
 }
 
 [[gnu::cold]] std::unexpected<Failure> refuse_number(const char* field, std::int64_t value,
@@ -75,23 +75,27 @@ Result<void> check_kind(const Kind& kind) {
     if (value == 0) return {};
     return refuse_number(field, value, std::string(without));
   };
-  for (const auto& [field, value] : {std::pair{"list_row_blocks", call.list_row_blocks},
-                                     {"list_rows", std::int64_t{call.list_rows}},
-                                     {"list_keys", std::int64_t{call.list_keys}},
-                                     {"list_batches", std::int64_t{call.list_batches}},
-                                     {"list_heads", std::int64_t{call.list_heads}}})
+  for (const auto& [field, value] : {std::pair{"list_row_blocks", call.blocks.list_row_blocks},
+                                     {"list_rows", std::int64_t{call.blocks.list_rows}},
+                                     {"list_keys", std::int64_t{call.blocks.list_keys}},
+                                     {"list_batches", std::int64_t{call.blocks.list_batches}},
+                                     {"list_heads", std::int64_t{call.blocks.list_heads}}})
     if (auto good = zero(field, value); !good) return good;
-  if ((call.flags & WAVEJIT_LISTS_ALIKE) == 0) return {};
-  return refuse_number("flags", call.flags, "2 (lists alike) beside list_indices or full_indices only");
+  if ((call.head.flags & WAVEJIT_LISTS_ALIKE) == 0) return {};
+  return refuse_number("flags", call.head.flags, "2 (lists alike) beside list_indices or full_indices only");
 }
 
 // A call without lists. Hot: looked at once.
 bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
-  return ((reinterpret_cast<std::uintptr_t>(call.list_counts) | reinterpret_cast<std::uintptr_t>(call.list_starts) |
-           reinterpret_cast<std::uintptr_t>(call.full_counts) | reinterpret_cast<std::uintptr_t>(call.full_starts)) |
-          static_cast<std::uint64_t>(call.list_row_blocks | call.list_capacity | call.full_capacity) |
-          (static_cast<std::uint32_t>(call.list_rows | call.list_keys | call.list_batches | call.list_heads) |
-           (call.flags & WAVEJIT_LISTS_ALIKE))) == 0;
+  return ((reinterpret_cast<std::uintptr_t>(call.blocks.list_counts) |
+           reinterpret_cast<std::uintptr_t>(call.blocks.list_starts) |
+           reinterpret_cast<std::uintptr_t>(call.blocks.full_counts) |
+           reinterpret_cast<std::uintptr_t>(call.blocks.full_starts)) |
+          static_cast<std::uint64_t>(call.blocks.list_row_blocks | call.blocks.list_capacity |
+                                     call.blocks.full_capacity) |
+          (static_cast<std::uint32_t>(call.blocks.list_rows | call.blocks.list_keys | call.blocks.list_batches |
+                                      call.blocks.list_heads) |
+           (call.head.flags & WAVEJIT_LISTS_ALIKE))) == 0;
 }
 
 bool is_block_size(std::int64_t size) { return size == 64 || size == 128; }
@@ -143,7 +147,7 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
   const bool listed = has_lists(call);
   if (!listed && !says_nothing_of_lists(call)) [[unlikely]]
     return refuse_rest(call);
-  if (call.bool_mask.data != nullptr) [[unlikely]]
+  if (call.modifiers.bool_mask.data != nullptr) [[unlikely]]
     return take_bool_mask(call, problem);
   if (problem.shape.bias_by_tile) [[unlikely]] {
     if (auto taken = take_bias_by_tile(call, problem); !taken || problem.shape.bias_by_tile) return taken;
@@ -152,37 +156,39 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
     return {};
   for (const Kind& kind : kinds_of(call))
     if (auto good = check_kind(kind); !good) return good;
-  if ((call.list_starts != nullptr) != (call.full_starts != nullptr) && call.list_indices != nullptr &&
-      call.full_indices != nullptr)
-    return refuse_array("full_starts", call.full_starts, "starts of both lists, or of neither");
-  if (!is_block_size(call.list_rows)) return refuse_number("list_rows", call.list_rows, "64, 128");
-  if (!is_block_size(call.list_keys)) return refuse_number("list_keys", call.list_keys, "64, 128");
-  if (call.list_batches != 1 && call.list_batches != static_cast<std::int64_t>(problem.batch))
-    return refuse_number("list_batches", call.list_batches, "1, " + std::to_string(problem.batch) + " (sequences)");
-  if (call.list_heads != 1 && call.list_heads != static_cast<std::int64_t>(problem.kv_heads) &&
-      call.list_heads != static_cast<std::int64_t>(problem.query_heads))
-    return refuse_number("list_heads", call.list_heads,
+  if ((call.blocks.list_starts != nullptr) != (call.blocks.full_starts != nullptr) &&
+      call.blocks.list_indices != nullptr && call.blocks.full_indices != nullptr)
+    return refuse_array("full_starts", call.blocks.full_starts, "starts of both lists, or of neither");
+  if (!is_block_size(call.blocks.list_rows)) return refuse_number("list_rows", call.blocks.list_rows, "64, 128");
+  if (!is_block_size(call.blocks.list_keys)) return refuse_number("list_keys", call.blocks.list_keys, "64, 128");
+  if (call.blocks.list_batches != 1 && call.blocks.list_batches != static_cast<std::int64_t>(problem.batch))
+    return refuse_number("list_batches", call.blocks.list_batches,
+                         "1, " + std::to_string(problem.batch) + " (sequences)");
+  if (call.blocks.list_heads != 1 && call.blocks.list_heads != static_cast<std::int64_t>(problem.kv_heads) &&
+      call.blocks.list_heads != static_cast<std::int64_t>(problem.query_heads))
+    return refuse_number("list_heads", call.blocks.list_heads,
                          "1, " + std::to_string(problem.kv_heads) + " (kv heads), " +
                              std::to_string(problem.query_heads) + " (query heads)");
-  const auto least = static_cast<std::int64_t>(ceil_div(problem.query_length, static_cast<unsigned>(call.list_rows)));
-  if (call.list_row_blocks < least || call.list_row_blocks > most_capacity)
-    return refuse_number("list_row_blocks", call.list_row_blocks,
+  const auto least =
+      static_cast<std::int64_t>(ceil_div(problem.query_length, static_cast<unsigned>(call.blocks.list_rows)));
+  if (call.blocks.list_row_blocks < least || call.blocks.list_row_blocks > most_capacity)
+    return refuse_number("list_row_blocks", call.blocks.list_row_blocks,
                          std::to_string(least) + " and more, for " + std::to_string(problem.query_length) +
-                             " rows in blocks of " + std::to_string(call.list_rows));
+                             " rows in blocks of " + std::to_string(call.blocks.list_rows));
   if (problem.key_length > max_paged_length)
     return refuse_number("k.sizes[1] (length)", problem.key_length, refusal::up_to("beside lists 0", max_paged_length));
-  problem.lists = {.rows = static_cast<std::uint32_t>(call.list_rows),
-                   .keys = static_cast<std::uint32_t>(call.list_keys),
-                   .batches = static_cast<std::uint32_t>(call.list_batches),
-                   .heads = static_cast<std::uint32_t>(call.list_heads),
-                   .row_blocks = static_cast<std::uint32_t>(call.list_row_blocks),
-                   .capacity = static_cast<std::uint64_t>(call.list_capacity),
-                   .full_capacity = static_cast<std::uint64_t>(call.full_capacity),
-                   .ragged = call.list_starts != nullptr || call.full_starts != nullptr,
-                   .alike = (call.flags & WAVEJIT_LISTS_ALIKE) != 0};
+  problem.lists = {.rows = static_cast<std::uint32_t>(call.blocks.list_rows),
+                   .keys = static_cast<std::uint32_t>(call.blocks.list_keys),
+                   .batches = static_cast<std::uint32_t>(call.blocks.list_batches),
+                   .heads = static_cast<std::uint32_t>(call.blocks.list_heads),
+                   .row_blocks = static_cast<std::uint32_t>(call.blocks.list_row_blocks),
+                   .capacity = static_cast<std::uint64_t>(call.blocks.list_capacity),
+                   .full_capacity = static_cast<std::uint64_t>(call.blocks.full_capacity),
+                   .ragged = call.blocks.list_starts != nullptr || call.blocks.full_starts != nullptr,
+                   .alike = (call.head.flags & WAVEJIT_LISTS_ALIKE) != 0};
   problem.shape.block_lists = true;
   if (!walk_bytes(problem))
-    return refuse_number("list_capacity", call.list_capacity,
+    return refuse_number("list_capacity", call.blocks.list_capacity,
                          "lists that expand to fewer than " + std::to_string(most_walk_entries) +
                              " entries, one list for each tile of rows");
   return {};

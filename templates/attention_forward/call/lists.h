@@ -16,7 +16,7 @@
 namespace wavejit::attention_forward {
 
 inline bool has_lists(const wavejit_attention_forward_arguments& call) {
-  return call.list_indices != nullptr || call.full_indices != nullptr;
+  return call.blocks.list_indices != nullptr || call.blocks.full_indices != nullptr;
 }
 
 // Fills the problem's lists and its shape's word; both are none without lists. The sizes stand in it already.

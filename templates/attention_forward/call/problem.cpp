@@ -3,13 +3,14 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/device_lengths.h"
@@ -19,14 +20,11 @@
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/lists.h"
-#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
 namespace {
 
-using families::check_output_size;
-using families::check_struct_size;
 using families::Range;
 using families::range_of;
 using refusal::bad;
@@ -75,8 +73,8 @@ Check check_outputs(const wavejit_attention_forward_arguments& a, const wavejit_
 
 // Outputs, and what changes scores.
 Check check_apart_from_modifiers(const wavejit_attention_forward_arguments& a, bool lse) {
-  for (const Named& other :
-       {Named{"bias", &a.bias}, Named{"alibi", &a.alibi}, Named{"sink", &a.sink}, Named{"bool_mask", &a.bool_mask}}) {
+  for (const Named& other : {Named{"bias", &a.modifiers.bias}, Named{"alibi", &a.modifiers.alibi},
+                             Named{"sink", &a.modifiers.sink}, Named{"bool_mask", &a.modifiers.bool_mask}}) {
     if (other.tensor->data == nullptr) [[likely]]
       continue;
     const Range taken = range_of(*other.tensor, element_bytes_of(*other.tensor));
@@ -97,10 +95,10 @@ std::int32_t type_of_products(const wavejit_attention_forward_arguments& call) {
 
 // Which sequences have a diagonal, in device memory.
 Check check_causal_flags(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
-  if (call.causal_flags == nullptr) [[likely]]
+  if (call.mask.causal_flags == nullptr) [[likely]]
     return {};
-  if (problem.shape.mask != Mask::causal || (call.mask & WAVEJIT_MASK_WINDOW) != 0)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
+  if (problem.shape.mask != Mask::causal || (call.mask.bits & WAVEJIT_MASK_WINDOW) != 0)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
                       "1 (causal), alone or with 4 (prefix), beside causal_flags"));
   problem.shape.causal_flags = true;
   return {};
@@ -122,23 +120,25 @@ bool heads_stand_close(const wavejit_attention_forward_arguments& call, const At
       others * static_cast<std::uint64_t>(call.lse.strides[1]) + problem.query_length >= limit / 4)
     return false;
   if (!biased) return true;
-  const std::uint64_t heads = call.bias.sizes[1] > 1 ? others * static_cast<std::uint64_t>(call.bias.strides[1]) : 0;
-  const std::uint64_t rows =
-      call.bias.sizes[2] > 1 ? problem.query_length * static_cast<std::uint64_t>(call.bias.strides[2]) : 0;
-  return heads + rows + problem.key_length + tile_overrun_rows < limit / element_bytes_of(call.bias);
+  const std::uint64_t heads =
+      call.modifiers.bias.sizes[1] > 1 ? others * static_cast<std::uint64_t>(call.modifiers.bias.strides[1]) : 0;
+  const std::uint64_t rows = call.modifiers.bias.sizes[2] > 1
+                                 ? problem.query_length * static_cast<std::uint64_t>(call.modifiers.bias.strides[2])
+                                 : 0;
+  return heads + rows + problem.key_length + tile_overrun_rows < limit / element_bytes_of(call.modifiers.bias);
 }
+
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"row_scales", offsetof(wavejit_attention_forward_arguments, scales.row_scales), 4},
+};
 
 // The problem is filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces
 // than it was just written.
 Check check_into(const wavejit_attention_forward_arguments* arguments, AttentionProblem& problem) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_forward_arguments");
-  if (auto size = check_struct_size(*arguments, "arguments"); !size) return size;
+  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_FORWARD, "attention_forward", absent_fields); !head)
+    return head;
   const wavejit_attention_forward_arguments& a = *arguments;
-  if (a.report != nullptr) {
-    if (auto size = check_output_size(*a.report, "report"); !size) return size;
-  }
-
   const bool paged = is_paged(a);
   const bool slots = names_slots(a);
   const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
@@ -166,11 +166,13 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     if (auto lists = check_key_list_fields(a); !lists) return lists;
   }
   Extents extents;
-  if (auto sequences = check_sequences(sequences_of(a), extents); !sequences) return sequences;
-  const std::int64_t kv_batch = paged || slots ? a.k.sizes[0] : a.key_starts != nullptr ? 1 : extents.sequences;
-  const char* kv_batch_from = paged || slots            ? "k.sizes[0]"
-                              : a.key_starts != nullptr ? "packed keys"
-                                                        : extents.sequences_from;
+  if (auto sequences = check_sequences(a.q, a.k, a.sequences, a.pages, extents); !sequences) return sequences;
+  const std::int64_t kv_batch = paged || slots                      ? a.k.sizes[0]
+                                : a.sequences.key_starts != nullptr ? 1
+                                                                    : extents.sequences;
+  const char* kv_batch_from = paged || slots                      ? "k.sizes[0]"
+                              : a.sequences.key_starts != nullptr ? "packed keys"
+                                                                  : extents.sequences_from;
   if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
   if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
@@ -195,13 +197,14 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   // A head of a vectorised page is one row, since nothing stands between its elements.
   std::array<wavejit_tensor, 2> flat;
   if (vectorised) [[unlikely]] {
-    if (auto layout = check_page_layout(paging_of(a)); !layout) return layout;
+    if (auto layout = check_page_layout(a.k, a.v, a.pages, a.page_layout, a.sequences.first_keys != nullptr); !layout)
+      return layout;
     flat = {in_one_row(a.k), in_one_row(a.v)};
   }
   const wavejit_tensor& keys = vectorised ? flat[0] : a.k;
   const wavejit_tensor& values = vectorised ? flat[1] : a.v;
   // What finds its rows one by one, or in units, moves whole ones.
-  const bool may_be_scattered = !paged && !slots && !narrow && !has_lists(a) && a.key_indices == nullptr;
+  const bool may_be_scattered = !paged && !slots && !narrow && !has_lists(a) && a.key_list.indices == nullptr;
   const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
   const std::span<const HeadDims> head_dims = all_head_dims();
   std::array<bool, in_rows.size()> scattered{};
@@ -211,28 +214,29 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
     const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
     const bool as_given = is_integer || (query_fp32 && named.tensor == &a.q);
-    const TensorRules rules = {
-        .dtype = as_given               ? a.q.dtype
-                 : of_keys && narrow    ? a.k.dtype
-                 : named.tensor == &a.o ? output_type
-                                        : dtype,
-        .may_be_fp32 = named.tensor == &a.o,
-        .head_dims = head_dims,
-        .longest = attention::longest_of_packed(extents, of_keys ? a.key_starts : a.query_starts, of_keys),
-        .may_be_scattered = may_be_scattered,
-        .scattered = scattered[i],
-        .read_only = named.tensor != &a.o};
+    const TensorRules rules = {.dtype = as_given               ? a.q.dtype
+                                        : of_keys && narrow    ? a.k.dtype
+                                        : named.tensor == &a.o ? output_type
+                                                               : dtype,
+                               .may_be_fp32 = named.tensor == &a.o,
+                               .head_dims = head_dims,
+                               .longest = attention::longest_of_packed(
+                                   extents, of_keys ? a.sequences.key_starts : a.sequences.query_starts, of_keys),
+                               .may_be_scattered = may_be_scattered,
+                               .scattered = scattered[i],
+                               .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (auto dims = attention::check_head_dims(a.q, a.v); !dims) return dims;
   if (paged) [[unlikely]] {
-    if (auto pages = check_pages(paging_of(a), extents.key_length); !pages) return pages;
+    if (auto pages = check_pages(a.k, a.v, a.pages, a.page_layout, extents.key_length); !pages) return pages;
   }
   const bool lse = a.lse.data != nullptr;
   if (lse) {
     if (auto tensor = check_row_numbers({"lse", &a.lse}, a.q); !tensor) return tensor;
   }
-  const Result<float> scale_log2e = check_scale(a.scale, a.flags, a.scale == 0 ? default_scale(a) : a.scale);
+  const Result<float> scale_log2e =
+      check_scale(a.modifiers.scale, a.head.flags, a.modifiers.scale == 0 ? default_scale(a) : a.modifiers.scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   if (auto outputs = check_outputs(a, keys, values, lse, scattered[3]); !outputs) return outputs;
 
@@ -246,7 +250,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
                                                     : CacheType::as_queries,
-                 .token_scales = a.token_scales != 0,
+                 .token_scales = a.scales.token_scales != 0,
                  .lse = lse,
                  .trans_q = scattered[0],
                  .trans_k = scattered[1],
@@ -254,40 +258,43 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                  .trans_o = scattered[3],
                  .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                  .paged = paged,
-                 .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.first_keys != nullptr),
+                 .whole_tiles =
+                     paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.sequences.first_keys != nullptr),
                  .single_keys = paged && a.k.sizes[1] == 1,
                  .vectorised = vectorised,
-                 .first_keys = a.first_keys != nullptr}},
+                 .first_keys = a.sequences.first_keys != nullptr}},
       .batch = static_cast<std::uint32_t>(extents.sequences),
       .query_length = static_cast<std::uint32_t>(extents.query_length),
       .key_length = static_cast<std::uint32_t>(extents.key_length),
       .query_heads = query_heads,
       .kv_heads = kv_heads,
       .scale_log2e = *scale_log2e,
-      .scale = a.scale == 0 && (a.flags & WAVEJIT_SCALE_IS_ZERO) == 0 ? default_scale(a) : a.scale,
+      .scale =
+          a.modifiers.scale == 0 && (a.head.flags & WAVEJIT_SCALE_IS_ZERO) == 0 ? default_scale(a) : a.modifiers.scale,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
-      .uneven_lengths = may_be_uneven(a.key_starts != nullptr || a.key_lengths != nullptr || a.first_keys != nullptr,
-                                      extents.sequences, extents.key_length, a.max_total_keys),
-      .packed_queries = a.query_starts != nullptr,
+      .uneven_lengths = may_be_uneven(
+          a.sequences.key_starts != nullptr || a.sequences.key_lengths != nullptr || a.sequences.first_keys != nullptr,
+          extents.sequences, extents.key_length, a.sequences.max_total_keys),
+      .packed_queries = a.sequences.query_starts != nullptr,
   };
-  const Result<MaskChoice> mask = check_mask(mask_fields(a), problem.key_length, "alibi", a.alibi.data != nullptr);
+  const Result<MaskChoice> mask =
+      check_mask(a.mask, problem.key_length, true, "alibi", a.modifiers.alibi.data != nullptr);
   if (!mask) return std::unexpected(mask.error());
   problem.shape.mask = mask->mask;
   problem.window_left = mask->left;
   problem.window_right = mask->right;
   if (auto flags = check_causal_flags(a, problem); !flags) return flags;
-  problem.bottom_right = (a.mask & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(a.causal_prefix);
+  problem.bottom_right = (a.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
+  problem.causal_prefix = static_cast<std::int32_t>(a.mask.causal_prefix);
   wavejit_tensor wide_q = a.q;
   wide_q.dtype = output_type;
   const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
-                                 .packed_queries = a.query_starts != nullptr,
-                                 .packed_keys = a.key_starts != nullptr,
+                                 .packed_queries = a.sequences.query_starts != nullptr,
+                                 .packed_keys = a.sequences.key_starts != nullptr,
                                  .scale_log2e = problem.scale_log2e};
-  if (auto modifiers = check_modifiers(modifier_fields, a, modified, problem.shape.modifiers); !modifiers)
-    return modifiers;
-  if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.bias.dtype == WAVEJIT_FP32;
+  if (auto modifiers = check_modifiers(a.modifiers, modified, problem.shape.modifiers); !modifiers) return modifiers;
+  if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.modifiers.bias.dtype == WAVEJIT_FP32;
   if (auto scales = integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem); !scales)
     return scales;
   if (auto choices = check_choices(a, problem); !choices) return choices;
@@ -308,9 +315,7 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const Attentio
                            .query_length = problem.query_length,
                            .key_length = problem.key_length,
                            .sequences_from = nullptr};
-  const PagingCall pages = paging_of(call);
-  if (auto lengths =
-          attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
+  if (auto lengths = attention::check_device_lengths(memory, extents, call.q, call.k, call.sequences, call.pages);
       !lengths)
     return lengths;
   if (auto counts = attention::check_device_counts(memory, key_lists_of(call), problem.query_rows); !counts)

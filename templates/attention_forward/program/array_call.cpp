@@ -17,7 +17,6 @@
 
 #include "templates/attention/program/modifier_options.h"
 #include "templates/attention/program/reference.h"
-#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
@@ -126,7 +125,8 @@ class DeviceCall {
     const auto tensor = [dtype](const DeviceArray& memory, const Shape& shape) {
       return wavejit_dense_tensor(memory.data(), dtype, shape[0], shape[1], shape[2], shape[3]);
     };
-    call.arguments_.size = sizeof call.arguments_;
+    call.arguments_.head.size = sizeof call.arguments_;
+    call.arguments_.head.family = WAVEJIT_ATTENTION_FORWARD;
     call.arguments_.q = tensor(call.q_, q);
     call.arguments_.k = tensor(call.k_, inputs.k.shape);
     call.arguments_.v = tensor(call.v_, inputs.v.shape);
@@ -137,14 +137,14 @@ class DeviceCall {
   }
 
   void set(float scale, const ModifierOptions& modifiers, const ModifiersOnDevice& arrays) {
-    arguments_.scale = scale;
-    arguments_.flags = scale == 0 ? WAVEJIT_SCALE_IS_ZERO : 0;
-    modifiers.describe<wavejit_attention_forward_arguments>(arguments_, modifier_fields, arguments_.q.dtype, arrays);
-    arguments_.splits = modifiers.splits();
+    arguments_.modifiers.scale = scale;
+    arguments_.head.flags = scale == 0 ? WAVEJIT_SCALE_IS_ZERO : 0;
+    modifiers.describe(arguments_, arguments_.q.dtype, arrays);
+    arguments_.split.splits = modifiers.splits();
   }
 
   Result<void> launch(wavejit_call_report* report) {
-    arguments_.report = report;
+    arguments_.head.report = report;
     return checked(wavejit_attention_forward(engine_, &arguments_, nullptr));
   }
 

@@ -44,13 +44,14 @@ BlockListChoice block_lists_of(const Answers& answers, std::int64_t rows, std::i
 }
 
 std::vector<std::string> cpp_lines_of(const BlockListChoice& lists) {
-  return {fmt::format("call.list_counts = list_counts;    // [{}], one a block of rows", lists.row_blocks),
-          fmt::format("call.list_indices = list_indices;  // [{}][{}], ascending", lists.row_blocks, lists.key_blocks),
-          fmt::format("call.list_row_blocks = {};", lists.row_blocks),
-          fmt::format("call.list_capacity = {};", lists.key_blocks),
-          fmt::format("call.list_rows = {};", lists.rows),
-          fmt::format("call.list_keys = {};", lists.keys),
-          "call.list_batches = call.list_heads = 1;  // of all alike"};
+  return {fmt::format("call.blocks.list_counts = list_counts;    // [{}], one a block of rows", lists.row_blocks),
+          fmt::format("call.blocks.list_indices = list_indices;  // [{}][{}], ascending", lists.row_blocks,
+                      lists.key_blocks),
+          fmt::format("call.blocks.list_row_blocks = {};", lists.row_blocks),
+          fmt::format("call.blocks.list_capacity = {};", lists.key_blocks),
+          fmt::format("call.blocks.list_rows = {};", lists.rows),
+          fmt::format("call.blocks.list_keys = {};", lists.keys),
+          "call.blocks.list_batches = call.blocks.list_heads = 1;  // of all alike"};
 }
 
 std::string python_of(const BlockListChoice& lists) {

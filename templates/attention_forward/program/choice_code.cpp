@@ -147,51 +147,51 @@ std::string cpp_of(const AttentionChoice& call, const Answers& answers) {
   for (const std::string& tensor : scaled_tensors(call)) {
     const ScaleSizes sizes = scale_sizes(call, tensor == "q");
     parameters += fmt::format(", float* {}_scale", tensor);
-    line(fmt::format("call.{0}_scale = wavejit::dense({0}_scale, WAVEJIT_FP32, {1}, {2}, {3}, 1);", tensor,
+    line(fmt::format("call.scales.{0}_scale = wavejit::dense({0}_scale, WAVEJIT_FP32, {1}, {2}, {3}, 1);", tensor,
                      sizes.batches, sizes.length, sizes.heads));
   }
-  if (call.scales == of_tokens) line("call.token_scales = 1;");
+  if (call.scales == of_tokens) line("call.scales.token_scales = 1;");
   if (rows_packed) {
     parameters += ", std::int64_t total_rows, const std::int32_t* query_starts";
-    line("call.query_starts = query_starts;");
-    line(fmt::format("call.sequences = {};", call.batch));
-    line(fmt::format("call.max_query_length = {};", call.rows));
+    line("call.sequences.query_starts = query_starts;");
+    line(fmt::format("call.sequences.count = {};", call.batch));
+    line(fmt::format("call.sequences.max_query_length = {};", call.rows));
     if (!call.is_paged) {
       parameters += ", std::int64_t total_keys, const std::int32_t* key_starts";
-      line("call.key_starts = key_starts;");
+      line("call.sequences.key_starts = key_starts;");
     }
   }
   if (call.is_paged) {
     parameters += ", std::int64_t pages, const std::int32_t* block_table, const std::int32_t* key_lengths";
-    line("call.block_table = block_table;");
-    line(fmt::format("call.table_columns = {};", (call.keys + call.page - 1) / call.page));
-    line("call.key_lengths = key_lengths;");
+    line("call.pages.block_table = block_table;");
+    line(fmt::format("call.pages.table_columns = {};", (call.keys + call.page - 1) / call.page));
+    line("call.sequences.key_lengths = key_lengths;");
   } else if (said(answers, "lengths", "padded")) {
     parameters += ", const std::int32_t* key_lengths";
-    line("call.key_lengths = key_lengths;");
+    line("call.sequences.key_lengths = key_lengths;");
   }
-  if (call.is_paged || rows_packed) line(fmt::format("call.max_key_length = {};", call.keys));
+  if (call.is_paged || rows_packed) line(fmt::format("call.sequences.max_key_length = {};", call.keys));
   if (call.top_k != 0) {
     parameters += ", const std::int32_t* indices";
-    line(fmt::format("call.key_indices = indices;  // [rows of q][{}]", call.top_k));
-    line(fmt::format("call.top_k = {};", call.top_k));
+    line(fmt::format("call.key_list.indices = indices;  // [rows of q][{}]", call.top_k));
+    line(fmt::format("call.key_list.top_k = {};", call.top_k));
   }
   if (!call.blocks.word.empty()) {
     parameters += block_list_parameters;
     for (const std::string& each : cpp_lines_of(call.blocks)) line(each);
   }
   if (!call.window.empty()) {
-    line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
-    line(fmt::format("call.window_left = {};", call.window));
+    line("call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
+    line(fmt::format("call.mask.window_left = {};", call.window));
   } else if (!call.local_chunk.empty()) {
-    line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;");
-    line(fmt::format("call.local_chunk = {};", call.local_chunk));
+    line("call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;");
+    line(fmt::format("call.mask.local_chunk = {};", call.local_chunk));
   } else if (call.causal) {
-    line("call.mask = WAVEJIT_MASK_CAUSAL;");
+    line("call.mask.bits = WAVEJIT_MASK_CAUSAL;");
   }
   if (call.causal_flags) {
     parameters += ", const std::uint8_t* causal_flags";
-    line(fmt::format("call.causal_flags = causal_flags;  // [{}]; 0: the sequence has no diagonal", call.batch));
+    line(fmt::format("call.mask.causal_flags = causal_flags;  // [{}]; 0: the sequence has no diagonal", call.batch));
   }
   if (call.lse) {
     parameters += ", float* lse";

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "templates/attention_forward/kernel/modifier_fields.h"
-
 namespace wavejit::attention_forward::program {
 
 namespace {
@@ -83,7 +81,8 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 
 void DeviceCase::describe() {
   const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
-  call_.size = sizeof call_;
+  call_.head.size = sizeof call_;
+  call_.head.family = WAVEJIT_ATTENTION_FORWARD;
   call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3
                           : problem_.integers   ? WAVEJIT_INT8
                           : problem_.query_fp32 ? WAVEJIT_FP32
@@ -91,20 +90,20 @@ void DeviceCase::describe() {
   const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
-  call_.token_scales = problem_.token_scales() ? 1 : 0;
+  call_.scales.token_scales = problem_.token_scales() ? 1 : 0;
   const auto scale = [&](const DeviceArray& numbers) {
     return problem_.token_scales() ? token_scale_tensor(problem_, numbers.data())
                                    : scale_tensor(problem_, numbers.data());
   };
   if (problem_.integers) {
-    call_.q_scale = row_scales(q_, extra_.q_scale.data());
-    call_.k_scale = row_scales(k_, extra_.k_scale.data());
+    call_.scales.q_scale = row_scales(q_, extra_.q_scale.data());
+    call_.scales.k_scale = row_scales(k_, extra_.k_scale.data());
     call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   } else {
-    if (problem_.byte_queries) call_.q_scale = scale_tensor(problem_, extra_.q_scale.data());
-    call_.k_scale = scale(extra_.k_scale);
+    if (problem_.byte_queries) call_.scales.q_scale = scale_tensor(problem_, extra_.q_scale.data());
+    call_.scales.k_scale = scale(extra_.k_scale);
   }
-  call_.v_scale = scale(extra_.v_scale);
+  call_.scales.v_scale = scale(extra_.v_scale);
   call_.o = described(o_, problem_.output_fp32 ? WAVEJIT_FP32 : dtype);
   if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
     constexpr std::int64_t unit = 8;
@@ -113,97 +112,97 @@ void DeviceCase::describe() {
     call_.v.strides[3] = problem_.page_layout == WAVEJIT_PAGES_VECTORISED ? problem_.page_size : unit;
   }
   if (problem_.lse) call_.lse = described_lse(lse_);
-  call_.scale = problem_.scale;
-  if (problem_.scale == 0) call_.flags |= WAVEJIT_SCALE_IS_ZERO;
-  // What struct wavejit_problem has no field for stands in the canonical text.
+  call_.modifiers.scale = problem_.scale;
+  if (problem_.scale == 0) call_.head.flags |= WAVEJIT_SCALE_IS_ZERO;
+  // The laboratory has no field for it.
   const auto has_word = [&](std::string_view word) {
     return (problem_.text + ' ').contains(fmt::format(" {} ", word));
   };
-  if (has_word("launches=1")) call_.flags |= WAVEJIT_ONE_LAUNCH;
-  if (has_word("launches=2")) call_.flags |= WAVEJIT_TWO_LAUNCHES;
-  if (problem_.bias_by_tile) call_.flags |= WAVEJIT_BIAS_BY_TILE;
-  call_.mask = problem_.mask;
-  call_.window_left = problem_.window_left;
-  call_.window_right = problem_.window_right;
-  call_.local_chunk = problem_.local_chunk;
-  call_.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
-  call_.causal_prefix = problem_.causal_prefix;
+  if (has_word("launches=1")) call_.head.flags |= WAVEJIT_ONE_LAUNCH;
+  if (has_word("launches=2")) call_.head.flags |= WAVEJIT_TWO_LAUNCHES;
+  if (problem_.bias_by_tile) call_.head.flags |= WAVEJIT_BIAS_BY_TILE;
+  call_.mask.bits = problem_.mask;
+  call_.mask.window_left = problem_.window_left;
+  call_.mask.window_right = problem_.window_right;
+  call_.mask.local_chunk = problem_.local_chunk;
+  call_.mask.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
+  call_.mask.causal_prefix = problem_.causal_prefix;
   if (problem_.packed_queries()) {
-    call_.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
-    call_.sequences = problem_.batch;
-    call_.max_query_length = problem_.query_length;
+    call_.sequences.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
+    call_.sequences.count = problem_.batch;
+    call_.sequences.max_query_length = problem_.query_length;
   }
   if (problem_.packed_keys()) {
-    call_.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
-    call_.max_key_length = problem_.key_length;
+    call_.sequences.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
+    call_.sequences.max_key_length = problem_.key_length;
   }
   if (problem_.paged()) {
-    call_.block_table = static_cast<const std::int32_t*>(extra_.block_table.data());
-    call_.table_columns = pages_.columns;
+    call_.pages.block_table = static_cast<const std::int32_t*>(extra_.block_table.data());
+    call_.pages.table_columns = pages_.columns;
     call_.page_layout = problem_.page_layout;
-    call_.max_key_length = problem_.key_length;
+    call_.sequences.max_key_length = problem_.key_length;
   }
-  call_.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
-  call_.max_total_keys = problem_.total_keys;
-  call_.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
-  for (const ModifierFields& fields : modifier_fields) {
-    if (fields.number != nullptr) call_.*fields.number = problem_.of(fields.modifier).number;
-    if (fields.tensor == nullptr || !problem_.has(fields.modifier)) continue;
-    call_.*fields.tensor =
-        program_modifiers()[index_of(fields.modifier)].given == Given::scores
+  call_.sequences.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
+  call_.sequences.max_total_keys = problem_.total_keys;
+  call_.sequences.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
+  for (const ModifierRow& row : modifier_rows) {
+    if (row.number != nullptr) call_.modifiers.*row.number = problem_.of(row.modifier).number;
+    if (row.tensor == nullptr || !problem_.has(row.modifier)) continue;
+    call_.modifiers.*row.tensor =
+        program_modifiers()[index_of(row.modifier)].given == Given::scores
             ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : dtype)
-            : vector_tensor(extra_.of(fields.modifier), problem_.batches_of(fields.modifier), problem_.query_heads);
+            : vector_tensor(extra_.of(row.modifier), problem_.batches_of(row.modifier), problem_.query_heads);
   }
   if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
-    call_.bool_mask = wavejit_dense_tensor(extra_.bool_mask.data(), WAVEJIT_INT8, mask.batches, mask.heads, mask.rows,
-                                           mask.row_stride);
-    call_.bool_mask.sizes[3] = mask.columns;
+    call_.modifiers.bool_mask = wavejit_dense_tensor(extra_.bool_mask.data(), WAVEJIT_INT8, mask.batches, mask.heads,
+                                                     mask.rows, mask.row_stride);
+    call_.modifiers.bool_mask.sizes[3] = mask.columns;
   }
   if (problem_.list_rows != 0) {
-    call_.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
-    call_.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
-    call_.list_row_blocks = extra_.list_row_blocks;
-    call_.list_capacity = extra_.list_capacity;
-    call_.list_rows = static_cast<std::int32_t>(problem_.list_rows);
-    call_.list_keys = static_cast<std::int32_t>(problem_.list_keys);
-    call_.list_batches = static_cast<std::int32_t>(problem_.batch);
-    call_.list_heads = static_cast<std::int32_t>(problem_.query_heads);
-    if (problem_.lists_alike) call_.flags |= WAVEJIT_LISTS_ALIKE;
+    call_.blocks.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
+    call_.blocks.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
+    call_.blocks.list_row_blocks = extra_.list_row_blocks;
+    call_.blocks.list_capacity = extra_.list_capacity;
+    call_.blocks.list_rows = static_cast<std::int32_t>(problem_.list_rows);
+    call_.blocks.list_keys = static_cast<std::int32_t>(problem_.list_keys);
+    call_.blocks.list_batches = static_cast<std::int32_t>(problem_.batch);
+    call_.blocks.list_heads = static_cast<std::int32_t>(problem_.query_heads);
+    if (problem_.lists_alike) call_.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (extra_.key_lists.top_k != 0) {
     const KeyLists& lists = extra_.key_lists;
-    call_.key_indices = static_cast<const std::int32_t*>(extra_.key_indices.data());
-    call_.key_counts = static_cast<const std::int32_t*>(extra_.key_counts.data());
-    call_.top_k = lists.top_k;
-    call_.key_list_heads = lists.heads;
-    call_.key_slots = lists.slots ? 1 : 0;
+    call_.key_list.indices = static_cast<const std::int32_t*>(extra_.key_indices.data());
+    call_.key_list.counts = static_cast<const std::int32_t*>(extra_.key_counts.data());
+    call_.key_list.top_k = lists.top_k;
+    call_.key_list.heads = lists.heads;
+    call_.key_list.slots = lists.slots ? 1 : 0;
     if (lists.slots) {
-      call_.block_table = nullptr;
-      call_.key_lengths = nullptr;
-      call_.table_columns = call_.max_key_length = 0;
+      call_.pages.block_table = nullptr;
+      call_.sequences.key_lengths = nullptr;
+      call_.pages.table_columns = call_.sequences.max_key_length = 0;
     }
     if (extra_.second_top_k != 0) {
       call_.second_k = described(second_.k, key_type);
       call_.second_v = described(second_.v, key_type);
-      call_.second_indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
-      call_.second_counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
-      call_.second_top_k = extra_.second_top_k;
+      call_.second_list.indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
+      call_.second_list.counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
+      call_.second_list.top_k = extra_.second_top_k;
     }
   }
-  call_.splits = problem_.splits;
+  call_.split.splits = problem_.splits;
 }
 
 Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {
   wavejit_attention_forward_arguments call = call_;  // the report is this run's, and gone after it
-  call.report = report;
+  call.head.report = report;
   if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
   return checked(wavejit_device_synchronize(engine));
 }
 
 Result<void> DeviceCase::start(wavejit_engine* engine, const Workspace& workspace, ihipStream_t* stream) const {
   wavejit_attention_forward_arguments call = call_;
-  call.workspace = workspace.data;
-  call.workspace_bytes = workspace.bytes;
+  call.split.workspace = workspace.data;
+  call.split.workspace_bytes = workspace.bytes;
   return checked(wavejit_attention_forward(engine, &call, stream));
 }
 
@@ -213,7 +212,7 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   const std::int64_t head = view.kv_head * group;
   const std::int64_t query = sequence.first_query + view.first_row;
   wavejit_attention_forward_arguments call = call_;
-  if (call.causal_flags != nullptr) call.causal_flags += view.sequence;
+  if (call.mask.causal_flags != nullptr) call.mask.causal_flags += view.sequence;
   const auto cut = [](wavejit_tensor& tensor, char* data, std::int64_t rows, std::int64_t heads) {
     tensor.data = data;
     tensor.sizes[0] = 1;
@@ -229,13 +228,13 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
   if (problem_.paged()) {
     one_head(call.k, k_);
     one_head(call.v, v_);
-    call.block_table += view.sequence * pages_.columns;
-    call.key_lengths += view.sequence;
-    if (call.first_keys != nullptr) call.first_keys += view.sequence;
+    call.pages.block_table += view.sequence * pages_.columns;
+    call.sequences.key_lengths += view.sequence;
+    if (call.sequences.first_keys != nullptr) call.sequences.first_keys += view.sequence;
   } else {
     cut(call.k, k_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
     cut(call.v, v_.pointer(sequence.first_key, view.kv_head), sequence.keys, 1);
-    call.key_lengths = call.first_keys = nullptr;
+    call.sequences.key_lengths = call.sequences.first_keys = nullptr;
   }
   const auto cut_scales = [&](wavejit_tensor& scale, std::int64_t token, std::int64_t of_head, std::int64_t rows,
                               std::int64_t heads) {
@@ -245,10 +244,10 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
         problem_.token_scales() ? rows : 1, heads);
   };
   if (problem_.integers) {
-    cut_scales(call.q_scale, query, head, view.rows, group);
-    cut_scales(call.k_scale, sequence.first_key, view.kv_head, sequence.keys, 1);
+    cut_scales(call.scales.q_scale, query, head, view.rows, group);
+    cut_scales(call.scales.k_scale, sequence.first_key, view.kv_head, sequence.keys, 1);
   }
-  for (wavejit_tensor* scale : {&call.q_scale, &call.k_scale, &call.v_scale}) {
+  for (wavejit_tensor* scale : {&call.scales.q_scale, &call.scales.k_scale, &call.scales.v_scale}) {
     if (scale->data == nullptr || problem_.integers) continue;
     if (problem_.token_scales()) {
       auto* of_head = static_cast<float*>(scale->data) + (view.kv_head * scale->strides[2]);
@@ -267,42 +266,42 @@ Result<void> DeviceCase::run(wavejit_engine* engine, const View& view, wavejit_c
     cut(*scale, static_cast<char*>(scale->data) + ((of_batch + of_head) * std::int64_t{sizeof(float)}), 1, 1);
   }
   if (problem_.lse) cut(call.lse, lse_.pointer(query, head), group, view.rows);
-  call.query_starts = call.key_starts = nullptr;
-  call.sequences = call.max_query_length = 0;
-  call.max_key_length = problem_.paged() ? sequence.keys : 0;
-  if ((call.mask & (WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW)) != 0) {
-    call.mask |= WAVEJIT_MASK_PREFIX;
-    call.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
+  call.sequences.query_starts = call.sequences.key_starts = nullptr;
+  call.sequences.count = call.sequences.max_query_length = 0;
+  call.sequences.max_key_length = problem_.paged() ? sequence.keys : 0;
+  if ((call.mask.bits & (WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW)) != 0) {
+    call.mask.bits |= WAVEJIT_MASK_PREFIX;
+    call.mask.causal_prefix = rules_of(problem_, sequence).position + view.first_row;
   }
   if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
     const std::int64_t first = mask.row(problem_, view.sequence, sequence, head, view.first_row);
-    cut(call.bool_mask, static_cast<char*>(call.bool_mask.data) + (first * mask.row_stride),
+    cut(call.modifiers.bool_mask, static_cast<char*>(call.modifiers.bool_mask.data) + (first * mask.row_stride),
         mask.heads == 1 ? 1 : group, view.rows);
-    call.bool_mask.sizes[3] = sequence.keys;
+    call.modifiers.bool_mask.sizes[3] = sequence.keys;
   }
-  for (const ModifierFields& fields : modifier_fields) {
-    if (fields.tensor == nullptr) continue;
-    wavejit_tensor& tensor = call.*fields.tensor;
+  for (const ModifierRow& row : modifier_rows) {
+    if (row.tensor == nullptr) continue;
+    wavejit_tensor& tensor = call.modifiers.*row.tensor;
     if (tensor.data == nullptr) continue;
-    if (program_modifiers()[index_of(fields.modifier)].given == Given::scores) {
+    if (program_modifiers()[index_of(row.modifier)].given == Given::scores) {
       const BiasPlacement bias = bias_of(problem_);
       const std::int64_t first = bias.row(problem_, view.sequence, sequence, head, view.first_row);
-      cut(tensor, extra_.of(fields.modifier) + first * bias.row_stride * (problem_.bias_fp32 ? 4 : 2),
+      cut(tensor, extra_.of(row.modifier) + first * bias.row_stride * (problem_.bias_fp32 ? 4 : 2),
           bias.heads == 1 ? 1 : group, view.rows);
       tensor.sizes[3] = sequence.keys;
     } else {
-      const std::int64_t of_batch = problem_.batches_of(fields.modifier) == 1 ? 0 : view.sequence;
+      const std::int64_t of_batch = problem_.batches_of(row.modifier) == 1 ? 0 : view.sequence;
       tensor = vector_tensor(static_cast<float*>(tensor.data) + of_batch * problem_.query_heads + head, 1, group);
     }
   }
-  call.report = report;
+  call.head.report = report;
   if (auto launched = checked(wavejit_attention_forward(engine, &call, nullptr)); !launched) return launched;
   return checked(wavejit_device_synchronize(engine));
 }
 
 Result<std::uint64_t> DeviceCase::workspace_bytes(wavejit_engine* engine) const {
   std::size_t bytes = 0;
-  if (auto asked = checked(wavejit_attention_forward_workspace(engine, &call_, &bytes)); !asked)
+  if (auto asked = checked(wavejit_call_workspace(engine, &call_.head, &bytes)); !asked)
     return std::unexpected(asked.error());
   return bytes;
 }

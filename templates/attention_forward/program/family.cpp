@@ -7,6 +7,7 @@
 #include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/array_call.h"
 #include "templates/attention_forward/program/attention_case.h"
+#include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/examined_list.h"
 #include "templates/attention_forward/program/invariance.h"
 #include "templates/attention_forward/program/key_list_invariance.h"

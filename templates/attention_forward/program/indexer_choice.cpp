@@ -11,6 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "templates/attention_forward/program/torch_tensors.h"
+#include "tools/targets.h"
+
 namespace wavejit::attention_forward::program {
 namespace {
 
@@ -84,8 +87,8 @@ std::string cpp_of(const IndexerCall& call) {
   }
   if (call.paged) {
     parameters += "std::int64_t pages, const std::int32_t* block_table, const std::int32_t* key_lengths, ";
-    line("call.block_table = block_table;");
-    line(fmt::format("call.table_columns = {};", call.pages_of_sequence()));
+    line("call.pages.block_table = block_table;");
+    line(fmt::format("call.pages.table_columns = {};", call.pages_of_sequence()));
     line("call.key_lengths = key_lengths;");
     line(fmt::format("call.max_key_length = {};", call.keys));
   }
@@ -93,10 +96,10 @@ std::string cpp_of(const IndexerCall& call) {
                    call.top));
   line(fmt::format("call.top_k = {};", call.top));
   if (!call.window.empty()) {
-    line("call.mask = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
-    line(fmt::format("call.window_left = {};", call.window));
+    line("call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW;");
+    line(fmt::format("call.mask.window_left = {};", call.window));
   } else if (call.causal) {
-    line("call.mask = WAVEJIT_MASK_CAUSAL;");
+    line("call.mask.bits = WAVEJIT_MASK_CAUSAL;");
   }
   line("engine.sparse_indexer(call, stream);");
   return "#include <wavejit/wavejit.hpp>\n\n// Arrays are device memory; `stream` is a hipStream_t.\nvoid choose_keys(" +

@@ -35,17 +35,17 @@ Queries packed_queries(const Batch& batch, std::span<const RowsOf> pieces) {
 }
 
 void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, const Way& way, std::int64_t most_keys) {
-  if (batch.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (batch.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
   if (batch.local_chunk != 0) {
-    call.mask |= WAVEJIT_MASK_CHUNKED;
-    call.local_chunk = batch.local_chunk;
+    call.mask.bits |= WAVEJIT_MASK_CHUNKED;
+    call.mask.local_chunk = batch.local_chunk;
   }
   const std::int64_t front = way.keys.keys_in_front;
   if (!batch.window_left && front == 0) return;
-  call.mask |= WAVEJIT_MASK_WINDOW;
+  call.mask.bits |= WAVEJIT_MASK_WINDOW;
   // What stands in front is hidden of a single row: the window then ends at the sequence's first key.
-  call.window_left = static_cast<std::int32_t>(front > 0 ? most_keys - front - 1 : *batch.window_left);
-  call.window_right = -1;
+  call.mask.window_left = static_cast<std::int32_t>(front > 0 ? most_keys - front - 1 : *batch.window_left);
+  call.mask.window_right = -1;
 }
 
 // Rows see the keys behind their sequence's last, too, which its length hides.
@@ -90,12 +90,12 @@ void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMem
   if (way.other_scales)
     for (float& number : numbers) number *= 2;
   float* device = memory.in(numbers);
-  call.token_scales = 1;
-  call.k_scale = placed.k;
-  call.v_scale = placed.v;
-  call.k_scale.dtype = call.v_scale.dtype = WAVEJIT_FP32;
-  call.k_scale.data = device + placed.first_k;
-  call.v_scale.data = device + placed.first_v;
+  call.scales.token_scales = 1;
+  call.scales.k_scale = placed.k;
+  call.scales.v_scale = placed.v;
+  call.scales.k_scale.dtype = call.scales.v_scale.dtype = WAVEJIT_FP32;
+  call.scales.k_scale.data = device + placed.first_k;
+  call.scales.v_scale.data = device + placed.first_v;
 }
 
 void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
@@ -113,9 +113,9 @@ void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& me
   if (scales.k.empty()) return;
   const auto count = static_cast<std::int64_t>(pieces.size());
   if (batch.cache.queries)
-    call.q_scale = wavejit_dense_tensor(memory.in(scales.q), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
-  call.k_scale = wavejit_dense_tensor(memory.in(scales.k), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
-  call.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
+    call.scales.q_scale = wavejit_dense_tensor(memory.in(scales.q), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
+  call.scales.k_scale = wavejit_dense_tensor(memory.in(scales.k), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
+  call.scales.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
 }
 
 void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
@@ -130,13 +130,13 @@ void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory&
     for (float& scale : q_scales) scale *= 2;
   const auto& q = call.q.sizes;
   const auto& k = call.k.sizes;
-  call.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
+  call.scales.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
   if (has_key_scales(batch)) {
-    call.token_scales = 1;
+    call.scales.token_scales = 1;
     const std::vector<float> scales = row_scales(call.k, std::span(of_k).subspan(keys.first_k));
-    call.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
+    call.scales.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
   } else {
-    call.k_scale = wavejit_dense_tensor(memory.in(head_scales(k[2])), WAVEJIT_FP32, 1, 1, k[2], 1);
+    call.scales.k_scale = wavejit_dense_tensor(memory.in(head_scales(k[2])), WAVEJIT_FP32, 1, 1, k[2], 1);
   }
 }
 
@@ -169,7 +169,8 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   void* const device_o = memory.out(elements * sizeof(std::uint16_t));
   void* const device_lse = memory.out(numbers * sizeof(float));
   wavejit_attention_forward_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, 1, rows, batch.query_heads, batch.dim);
   call.o = wavejit_dense_tensor(device_o, type, 1, rows, batch.query_heads, batch.dim);
@@ -187,60 +188,60 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
               .reserved = 0,
               .sizes = {1, batch.query_heads, rows, 1},
               .strides = {batch.query_heads * rows, rows, 1, 1}};
-  call.sequences = static_cast<std::int64_t>(pieces.size());
-  call.query_starts = memory.in(queries.starts);
-  call.max_query_length = queries.longest;
-  call.key_starts = memory.in(keys.starts);
-  call.key_lengths = memory.in(keys.lengths);
-  call.first_keys = memory.in(keys.first_keys);
-  if (!way.keys.rows_behind) call.max_key_length = keys.longest;
-  call.block_table = memory.in(keys.table);
-  call.table_starts = memory.in(keys.table_starts);
-  call.table_columns = keys.table_columns;
-  call.table_row_stride = keys.table_row_stride;
+  call.sequences.count = static_cast<std::int64_t>(pieces.size());
+  call.sequences.query_starts = memory.in(queries.starts);
+  call.sequences.max_query_length = queries.longest;
+  call.sequences.key_starts = memory.in(keys.starts);
+  call.sequences.key_lengths = memory.in(keys.lengths);
+  call.sequences.first_keys = memory.in(keys.first_keys);
+  if (!way.keys.rows_behind) call.sequences.max_key_length = keys.longest;
+  call.pages.block_table = memory.in(keys.table);
+  call.pages.table_starts = memory.in(keys.table_starts);
+  call.pages.table_columns = keys.table_columns;
+  call.pages.table_row_stride = keys.table_row_stride;
   call.page_layout = keys.page_layout;
   if (way.bool_mask || way.bias_by_tile) {
     const std::int64_t columns = way.keys.rows_behind ? keys.k.sizes[1] : keys.longest;
     const std::vector<std::uint8_t> shown = shown_keys(batch, pieces, columns);
     if (way.bool_mask) {
-      call.bool_mask = wavejit_dense_tensor(memory.in(shown), WAVEJIT_INT8, 1, 1, rows, columns);
+      call.modifiers.bool_mask = wavejit_dense_tensor(memory.in(shown), WAVEJIT_INT8, 1, 1, rows, columns);
     } else {
       constexpr std::uint32_t hidden = 0xFF800000;
       constexpr std::uint16_t hidden_bf16 = 0xFF80;
       constexpr std::uint16_t hidden_fp16 = 0xFC00;
-      call.flags |= WAVEJIT_BIAS_BY_TILE;
-      call.bias = way.wide_bias ? bias_of_shown(memory, shown, rows, columns, WAVEJIT_FP32, hidden)
-                                : bias_of_shown(memory, shown, rows, columns, type,
-                                                type == WAVEJIT_BF16 ? hidden_bf16 : hidden_fp16);
+      call.head.flags |= WAVEJIT_BIAS_BY_TILE;
+      call.modifiers.bias = way.wide_bias ? bias_of_shown(memory, shown, rows, columns, WAVEJIT_FP32, hidden)
+                                          : bias_of_shown(memory, shown, rows, columns, type,
+                                                          type == WAVEJIT_BF16 ? hidden_bf16 : hidden_fp16);
     }
   } else {
     set_mask(call, batch, way, keys.longest);
   }
-  call.softcap = batch.softcap;
-  if (!batch.alibi.empty()) call.alibi = per_head(memory.in(batch.alibi), batch);
-  if (!batch.sink.empty()) call.sink = per_head(memory.in(batch.sink), batch);
-  call.splits = way.splits;
+  call.modifiers.softcap = batch.softcap;
+  if (!batch.alibi.empty()) call.modifiers.alibi = per_head(memory.in(batch.alibi), batch);
+  if (!batch.sink.empty()) call.modifiers.sink = per_head(memory.in(batch.sink), batch);
+  call.split.splits = way.splits;
   wavejit_call_report report{};
   report.size = sizeof report;
   if (way.one_launch) {
-    call.flags |= WAVEJIT_ONE_LAUNCH;
-    call.report = &report;
+    call.head.flags |= WAVEJIT_ONE_LAUNCH;
+    call.head.report = &report;
   }
   if (way.lists) {
-    call.list_indices = memory.in(lists.masked.indices);
-    call.list_counts = memory.in(lists.masked.counts);
-    call.list_starts = memory.in(lists.masked.starts);
-    call.full_indices = memory.in(lists.whole.indices);
-    call.full_counts = memory.in(lists.whole.counts);
-    call.full_starts = memory.in(lists.whole.starts);
-    call.list_capacity = lists.masked.capacity;
-    call.full_capacity = lists.whole.capacity;
-    call.list_rows = static_cast<std::int32_t>(lists.rows);
-    call.list_keys = static_cast<std::int32_t>(lists.keys);
-    call.list_batches = static_cast<std::int32_t>(pieces.size());
-    call.list_heads = static_cast<std::int32_t>(lists.heads);
-    call.list_row_blocks = lists.row_blocks;
-    if (way.lists->alike) call.flags |= WAVEJIT_LISTS_ALIKE;
+    call.blocks.list_indices = memory.in(lists.masked.indices);
+    call.blocks.list_counts = memory.in(lists.masked.counts);
+    call.blocks.list_starts = memory.in(lists.masked.starts);
+    call.blocks.full_indices = memory.in(lists.whole.indices);
+    call.blocks.full_counts = memory.in(lists.whole.counts);
+    call.blocks.full_starts = memory.in(lists.whole.starts);
+    call.blocks.list_capacity = lists.masked.capacity;
+    call.blocks.full_capacity = lists.whole.capacity;
+    call.blocks.list_rows = static_cast<std::int32_t>(lists.rows);
+    call.blocks.list_keys = static_cast<std::int32_t>(lists.keys);
+    call.blocks.list_batches = static_cast<std::int32_t>(pieces.size());
+    call.blocks.list_heads = static_cast<std::int32_t>(lists.heads);
+    call.blocks.list_row_blocks = lists.row_blocks;
+    if (way.lists->alike) call.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
 

@@ -44,28 +44,29 @@ void cut(const Batch& batch, const Part& part, Call& call) {
       static_cast<float*>(call.lse.data) + (sequence * call.lse.strides[0]) + (part.head * call.lse.strides[1]) + row;
   call.lse.sizes[0] = call.lse.sizes[2] = 1;
   call.lse.sizes[1] = part.heads;
-  if (call.sink.data != nullptr) call.sink = sinks_of(static_cast<float*>(call.sink.data) + part.head, part.heads);
+  if (call.modifiers.sink.data != nullptr)
+    call.modifiers.sink = sinks_of(static_cast<float*>(call.modifiers.sink.data) + part.head, part.heads);
   for (wavejit_tensor* tensor : {&call.k, &call.v}) {
     if (!all_heads) {
       moved(*tensor, kv_head * tensor->strides[2]);
       tensor->sizes[2] = 1;
     }
-    if (call.block_table != nullptr || call.key_slots != 0) continue;
+    if (call.pages.block_table != nullptr || call.key_list.slots != 0) continue;
     moved(*tensor, sequence * tensor->strides[0]);
     tensor->sizes[0] = 1;
   }
-  if (call.block_table != nullptr) call.block_table += sequence * call.table_columns;
-  if (call.key_lengths != nullptr) call.key_lengths += sequence;
-  call.key_indices += part.token * batch.lists * call.top_k;
-  call.key_counts += part.token * batch.lists;
+  if (call.pages.block_table != nullptr) call.pages.block_table += sequence * call.pages.table_columns;
+  if (call.sequences.key_lengths != nullptr) call.sequences.key_lengths += sequence;
+  call.key_list.indices += part.token * batch.lists * call.key_list.top_k;
+  call.key_list.counts += part.token * batch.lists;
   if (!all_heads && batch.lists > 1) {
-    call.key_indices += kv_head * call.top_k;
-    call.key_counts += kv_head;
-    call.key_list_heads = 1;
+    call.key_list.indices += kv_head * call.key_list.top_k;
+    call.key_list.counts += kv_head;
+    call.key_list.heads = 1;
   }
-  if ((call.mask & WAVEJIT_MASK_CAUSAL) == 0) return;
-  call.mask |= WAVEJIT_MASK_PREFIX;
-  call.causal_prefix = static_cast<std::int32_t>(batch.seen_by(sequence, row) - 1);
+  if ((call.mask.bits & WAVEJIT_MASK_CAUSAL) == 0) return;
+  call.mask.bits |= WAVEJIT_MASK_PREFIX;
+  call.mask.causal_prefix = static_cast<std::int32_t>(batch.seen_by(sequence, row) - 1);
 }
 
 // The entries of two lists that together name what one list names; the first list is cut after `top_k` entries. Slots
@@ -125,11 +126,12 @@ class Outputs {
 
 Call plain_call(tools::CallMemory& memory, const Batch& batch) {
   Call call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_FORWARD;
   call.q = wavejit_dense_tensor(memory.in(batch.q), type_of(batch), batch.sequences, batch.queries, batch.query_heads,
                                 batch.dim);
-  call.softcap = batch.softcap;
-  if (!batch.sink.empty()) call.sink = sinks_of(memory.in(batch.sink), batch.query_heads);
+  call.modifiers.softcap = batch.softcap;
+  if (!batch.sink.empty()) call.modifiers.sink = sinks_of(memory.in(batch.sink), batch.query_heads);
   return call;
 }
 
@@ -145,9 +147,9 @@ Result<std::vector<Query>> with_lists(wavejit_engine* engine, const Batch& batch
   };
   call.k = tensor(cache.k);
   call.v = tensor(cache.v);
-  call.top_k = batch.top_k;
-  call.key_list_heads = batch.lists;
-  call.splits = change.splits;
+  call.key_list.top_k = batch.top_k;
+  call.key_list.heads = batch.lists;
+  call.split.splits = change.splits;
   std::vector<std::int32_t> indices = change.slots ? slots_of(batch, cache) : batch.indices;
   std::vector<std::int32_t> counts = batch.counts;
   if (change.reversed) {
@@ -160,27 +162,27 @@ Result<std::vector<Query>> with_lists(wavejit_engine* engine, const Batch& batch
     const KeyListCache second = turned(batch, cache);
     call.second_k = tensor(second.k);
     call.second_v = tensor(second.v);
-    call.second_indices = memory.in(two.second);
-    call.second_counts = memory.in(two.second_counts);
-    call.second_top_k = batch.top_k - change.first_entries;
-    call.top_k = change.first_entries;
+    call.second_list.indices = memory.in(two.second);
+    call.second_list.counts = memory.in(two.second_counts);
+    call.second_list.top_k = batch.top_k - change.first_entries;
+    call.key_list.top_k = change.first_entries;
     indices = two.first;
     counts = two.first_counts;
   }
-  call.key_indices = memory.in(indices);
-  call.key_counts = memory.in(counts);
+  call.key_list.indices = memory.in(indices);
+  call.key_list.counts = memory.in(counts);
   if (change.slots) {
-    call.key_slots = 1;
+    call.key_list.slots = 1;
   } else {
-    if (batch.causal) call.mask = WAVEJIT_MASK_CAUSAL;
+    if (batch.causal) call.mask.bits = WAVEJIT_MASK_CAUSAL;
     std::vector<std::int32_t> lengths = batch.key_lengths;
     if (!cache.table.empty()) {
       lengths.resize(static_cast<std::size_t>(batch.sequences), static_cast<std::int32_t>(batch.keys));
-      call.block_table = memory.in(cache.table);
-      call.table_columns = cache.columns;
-      call.max_key_length = batch.keys;
+      call.pages.block_table = memory.in(cache.table);
+      call.pages.table_columns = cache.columns;
+      call.sequences.max_key_length = batch.keys;
     }
-    call.key_lengths = memory.in(lengths);
+    call.sequences.key_lengths = memory.in(lengths);
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
   for (const Part& part : change.parts) {
@@ -241,7 +243,8 @@ Result<std::vector<Query>> dense_walks(wavejit_engine* engine, const Batch& batc
                      (token % batch.queries);
       one.lse.sizes[0] = one.lse.sizes[2] = 1;
       one.lse.sizes[1] = batch.group();
-      if (one.sink.data != nullptr) one.sink = sinks_of(static_cast<float*>(one.sink.data) + head, batch.group());
+      if (one.modifiers.sink.data != nullptr)
+        one.modifiers.sink = sinks_of(static_cast<float*>(one.modifiers.sink.data) + head, batch.group());
       if (!memory.good()) return std::unexpected(memory.good().error());
       memory.keep(checked(wavejit_attention_forward(engine, &one, nullptr)));
     }

@@ -84,21 +84,21 @@ std::string cpp_of(const LatentCall& call) {
                    call.columns));
   line(fmt::format("call.o = wavejit::dense(o, {}, {}, {}, {}, {});", type, call.batch, call.rows, call.heads,
                    call.value_columns));
-  line(fmt::format("call.scale = {};  // {}: the model's, no width of the call says it",
+  line(fmt::format("call.modifiers.scale = {};  // {}: the model's, no width of the call says it",
                    call.columns == call.value_columns ? "0.0441942F" : "0.0721688F", call.scale()));
   if (call.paged) {
     parameters += ", std::int64_t pages, const std::int32_t* block_table, const std::int32_t* key_lengths";
-    line("call.block_table = block_table;");
-    line(fmt::format("call.table_columns = {};", call.pages_of_sequence()));
-    line("call.key_lengths = key_lengths;");
-    line(fmt::format("call.max_key_length = {};", call.keys));
+    line("call.pages.block_table = block_table;");
+    line(fmt::format("call.pages.table_columns = {};", call.pages_of_sequence()));
+    line("call.sequences.key_lengths = key_lengths;");
+    line(fmt::format("call.sequences.max_key_length = {};", call.keys));
   }
   if (call.top_k != 0) {
     parameters += ", const std::int32_t* indices";
-    line(fmt::format("call.key_indices = indices;  // [rows of q][{}]", call.top_k));
-    line(fmt::format("call.top_k = {};", call.top_k));
+    line(fmt::format("call.key_list.indices = indices;  // [rows of q][{}]", call.top_k));
+    line(fmt::format("call.key_list.top_k = {};", call.top_k));
   }
-  if (call.causal) line("call.mask = WAVEJIT_MASK_CAUSAL;");
+  if (call.causal) line("call.mask.bits = WAVEJIT_MASK_CAUSAL;");
   if (call.lse) {
     parameters += ", float* lse";
     line(

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "templates/attention/program/cache_formats.h"
-#include "templates/attention_forward/kernel/modifier_fields.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
@@ -220,7 +219,7 @@ class AttentionVariants final : public Variants {
     for (const ModifierRow& row : modifier_rows) {
       std::string word(row.word);
       words.push_back({.title = word,
-                       .words = row.is_number         ? word + "=30"
+                       .words = row.number != nullptr ? word + "=30"
                                 : row.extents.empty() ? word
                                                       : word + "=h"});
     }

@@ -13,10 +13,16 @@ namespace wavejit::families {
 template <>
 struct MovingPointers<wavejit_attention_latent_arguments> {
   using Call = wavejit_attention_latent_arguments;
-  static constexpr std::array at = {offsetof(Call, q),      offsetof(Call, q_rope),      offsetof(Call, k),
-                                    offsetof(Call, k_rope), offsetof(Call, o),           offsetof(Call, lse),
-                                    offsetof(Call, sink),   offsetof(Call, key_indices), offsetof(Call, second_k),
-                                    offsetof(Call, k_scale)};
+  static constexpr std::array at = {offsetof(Call, q),
+                                    offsetof(Call, q_rope),
+                                    offsetof(Call, k),
+                                    offsetof(Call, k_rope),
+                                    offsetof(Call, o),
+                                    offsetof(Call, lse),
+                                    offsetof(Call, second_k),
+                                    offsetof(Call, modifiers.sink),
+                                    offsetof(Call, key_list.indices),
+                                    offsetof(Call, scales.k_scale)};
   static constexpr std::array<std::size_t, 2> outputs = {4, 5};
 };
 
@@ -41,17 +47,17 @@ const CallPlan* known_plan(const runtime::Engine& engine, const wavejit_attentio
 }
 
 void keep_plan(const runtime::Engine& engine, const wavejit_attention_latent_arguments& call, const CallPlan& plan) {
-  if (call.size != sizeof call || call.report != nullptr) return;
+  if (call.head.size != sizeof call || call.head.report != nullptr) return;
   const Known::Bytes bytes = {bytes_of(call.q),
                               bytes_of(call.q_rope),
                               bytes_of(call.k),
                               bytes_of(call.k_rope),
                               bytes_of(call.o),
                               bytes_of(call.lse),
-                              bytes_of(call.sink),
-                              0,  // a list of keys: nobody asks what it shares
                               bytes_of(call.second_k),
-                              bytes_of(call.k_scale)};
+                              bytes_of(call.modifiers.sink),
+                              0,  // a list of keys: nobody asks what it shares
+                              bytes_of(call.scales.k_scale)};
   known.keep(engine.number(), call, bytes, plan);
 }
 

@@ -61,10 +61,10 @@ LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const Lat
       toggles_(toggles) {
   workspace_bytes = runs.workspace_bytes;
   if (runs.sequences_a_round != 0) rounds = (problem.batch + runs.sequences_a_round - 1) / runs.sequences_a_round;
-  workspace = call.workspace;
+  workspace = call.split.workspace;
   arrivals = arrivals_of(problem, runs);
-  report = call.report;
-  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+  report = call.head.report;
+  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
 }
 
 // To the columns behind V's.
@@ -98,11 +98,11 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .k_rope = call_.k_rope.data != nullptr ? argument_of(call_.k_rope) : behind_keys_argument(call_.k),
       .o = argument_of(call_.o),
       .lse = address(call_.lse.data),
-      .sink = address(call_.sink.data),
+      .sink = address(call_.modifiers.sink.data),
       .workspace = address(memory),
-      .sequences = {.query_starts = numbers(call_.query_starts),
-                    .key_starts = numbers(call_.key_starts),
-                    .key_lengths = numbers(call_.key_lengths),
+      .sequences = {.query_starts = numbers(call_.sequences.query_starts),
+                    .key_starts = numbers(call_.sequences.key_starts),
+                    .key_lengths = numbers(call_.sequences.key_lengths),
                     .query_rows = static_cast<std::uint32_t>(call_.q.sizes[1]),
                     .key_rows = static_cast<std::uint32_t>(call_.k.sizes[1])},
       .scores = {.rescale_threshold = toggles_.lazy_rescale ? attention::lazy_rescale_threshold : 0},
@@ -122,8 +122,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .cache_scales = {},
       .arrivals = address(arrival_counters),
   };
-  if (call_.k_scale.data != nullptr) {
-    const attention::CacheScale scale = attention::cache_scale_argument(call_.k_scale, first);
+  if (call_.scales.k_scale.data != nullptr) {
+    const attention::CacheScale scale = attention::cache_scale_argument(call_.scales.k_scale, first);
     arguments_.cache_scales.of_scores =
         arguments_.cache_scales.of_values = {.numbers = scale.numbers, .batch_stride = scale.batch_stride};
   }
@@ -133,19 +133,20 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
     arguments_.lse += first * arguments_.lse_batch_stride;
   }
   static constexpr wavejit_tensor none{};
-  if (call_.softcap != 0)
-    attention::set_score_arguments(Modifier::softcap, none, call_.softcap, problem_.scale_log2e, arguments_.scores);
+  if (call_.modifiers.softcap != 0)
+    attention::set_score_arguments(Modifier::softcap, none, call_.modifiers.softcap, problem_.scale_log2e,
+                                   arguments_.scores);
   for (TensorArgument* tensor : {&arguments_.q, &arguments_.q_rope, &arguments_.o})
     tensor->pointer += first * tensor->batch_stride;
   if (problem_.shape.slots) {
-    if (problem_.shape.pages != Pages::dense) arguments_.pages = attention::page_arguments(paging_of(call_));
+    if (problem_.shape.pages != Pages::dense) arguments_.pages = attention::page_arguments(call_.k, call_.pages);
     return;
   }
   if (problem_.shape.pages == Pages::dense) {
     for (TensorArgument* tensor : {&arguments_.k, &arguments_.k_rope}) tensor->pointer += first * tensor->batch_stride;
     return;
   }
-  arguments_.pages = attention::page_arguments(paging_of(call_));
+  arguments_.pages = attention::page_arguments(call_.k, call_.pages);
   if (arguments_.pages.table_starts != 0)
     arguments_.pages.table_starts += std::uint64_t{first} * sizeof(std::int32_t);
   else
@@ -226,25 +227,25 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   return {};
 }
 
-LatentCall::WhenMissing LatentCall::when_missing() const { return attention::when_missing(call_.flags); }
+LatentCall::WhenMissing LatentCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string LatentCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
       .dtype = problem_.shape.dtype,
       .cache = problem_.shape.cache,
       .row_scales = problem_.shape.row_scales,
-      .cache_scales = scales_of(call_.k_scale),
+      .cache_scales = scales_of(call_.scales.k_scale),
       .batch = problem_.batch,
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
       .heads = problem_.heads,
       .head_dim_qk = problem_.shape.dims_k(),
       .head_dim_v = problem_.shape.dims_v(),
-      .mask = attention::words_of(call_.mask, call_.causal_prefix, 0, 0),
+      .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix, 0, 0),
       .lse = call_.lse.data != nullptr,
       .apart = call_.k_rope.data != nullptr,
       .packed = problem_.packed_queries,
-      .page_size = call_.block_table != nullptr || problem_.shape.pages != Pages::dense ? call_.k.sizes[1] : 0,
+      .page_size = call_.pages.block_table != nullptr || problem_.shape.pages != Pages::dense ? call_.k.sizes[1] : 0,
       .splits = problem_.splits,
       .launches = problem_.launches == attention::Launches::planned ? 0
                   : problem_.launches == attention::Launches::one   ? 1
@@ -252,9 +253,10 @@ std::string LatentCall::descriptor(Line line) const {
       .top_k = problem_.top_k,
       .slots = problem_.shape.slots,
       .second_top_k = problem_.second_top_k};
-  if (call_.sink.data != nullptr) descriptor.add(Modifier::sink, attention::Extent::none);
-  if (call_.softcap != 0) descriptor.add(Modifier::softcap, attention::Extent::none, attention::text_of(call_.softcap));
-  if (line == Line::whole) descriptor.scale = attention::text_of(call_.scale);  // no part of a kernel
+  if (call_.modifiers.sink.data != nullptr) descriptor.add(Modifier::sink, attention::Extent::none);
+  if (call_.modifiers.softcap != 0)
+    descriptor.add(Modifier::softcap, attention::Extent::none, attention::text_of(call_.modifiers.softcap));
+  if (line == Line::whole) descriptor.scale = attention::text_of(call_.modifiers.scale);  // no part of a kernel
   return to_text(descriptor);
 }
 

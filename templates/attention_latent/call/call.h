@@ -16,6 +16,8 @@ class LatentCall final : public families::Call {
   // What it is given must outlive it.
   LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
              const boards::Board& board, const families::Toggles& toggles);
+  LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, Runs&& runs,
+             const boards::Board& board, const families::Toggles& toggles) = delete;
   // `code`: that of shape_of(problem, runs), where it is known (api/known_plans.h).
   LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
              std::uint64_t code, const boards::Board& board, const families::Toggles& toggles);

@@ -60,6 +60,9 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text);
 // Canonical: words in the grammar's order, defaults left out.
 std::string to_text(const ProblemDescriptor& descriptor);
 
+// What a model has whose line does not say its scale.
+float default_scale(const ProblemDescriptor& descriptor);
+
 inline constexpr std::string_view grammar =
     "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
     "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] [scale=<x>] "

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_latent as the runtime and its tools know it.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,21 +23,6 @@ namespace {
 
 using families::Toggles;
 using targets::Target;
-
-template <typename Number>
-Number value_of(std::string_view text, Number otherwise) {
-  Number value{};
-  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
-}
-
-// What a line without scale= means: that of the models whose widths these are, 128 dims before absorption and the
-// rope's behind them; without a rope that of the width itself.
-float default_scale(const ProblemDescriptor& descriptor) {
-  constexpr std::int64_t before_absorption = 128;
-  const std::int64_t rope = descriptor.head_dim_qk - descriptor.head_dim_v;
-  const std::int64_t dims = rope != 0 ? before_absorption + rope : descriptor.head_dim_qk;
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(dims)));
-}
 
 // The limit of 4 GiB that a call of these sizes meets, in its words.
 Result<void> check_slices(const ProblemDescriptor& descriptor) {
@@ -127,36 +110,6 @@ class Described final : public families::DescribedProblem {
     return all;
   }
   bool has_range() const override { return false; }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = descriptor_.dtype == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-    told.output_dtype = told.dtype;
-    told.cache_dtype = attention::told_type(attention::type_in(descriptor_.cache, descriptor_.dtype));
-    told.cache_scales = static_cast<std::int32_t>(descriptor_.cache_scales);
-    told.layout = descriptor_.page_size != 0 ? WAVEJIT_LAYOUT_PAGED
-                  : descriptor_.packed       ? WAVEJIT_LAYOUT_PACKED
-                                             : WAVEJIT_LAYOUT_BSHD;
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.query_length;
-    told.key_length = descriptor_.key_length;
-    told.query_heads = descriptor_.heads;
-    told.kv_heads = 1;
-    told.head_dim_qk = descriptor_.head_dim_qk;
-    told.head_dim_v = descriptor_.head_dim_v;
-    if (!descriptor_.query_lengths.empty()) told.query_lengths = descriptor_.query_lengths.data();
-    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    attention::tell(descriptor_.mask, told);
-    told.lse = descriptor_.lse ? 1 : 0;
-    told.page_size = descriptor_.page_size;
-    told.sink = descriptor_.of(Modifier::sink).there ? 1 : 0;
-    told.softcap = value_of(descriptor_.of(Modifier::softcap).number, 0.0F);
-    told.splits = static_cast<std::int32_t>(descriptor_.splits);
-    told.scale = value_of(descriptor_.scale, default_scale(descriptor_));
-    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
-    return told;
-  }
 
  private:
   LatentProblem problem_on(const Target& target, const Toggles& toggles) const {

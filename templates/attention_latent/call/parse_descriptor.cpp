@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The words of a descriptor, one row each, in the order in which they are printed, and what they must say together.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -275,6 +276,15 @@ Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
 
 std::string to_text(const ProblemDescriptor& descriptor) {
   return families::line_of(family_name, descriptor_rows(), descriptor);
+}
+
+// What a line without scale= means: that of the models whose widths these are, 128 dims before absorption and the
+// rope's behind them; without a rope that of the width itself.
+float default_scale(const ProblemDescriptor& descriptor) {
+  constexpr std::int64_t before_absorption = 128;
+  const std::int64_t rope = descriptor.head_dim_qk - descriptor.head_dim_v;
+  const std::int64_t dims = rope != 0 ? before_absorption + rope : descriptor.head_dim_qk;
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(dims)));
 }
 
 }  // namespace wavejit::attention_latent

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
@@ -49,7 +50,7 @@ using Call = wavejit_attention_latent_arguments;
 
 constexpr std::uintptr_t workspace_alignment = 256;
 
-bool is_paged(const Call& call) { return call.block_table != nullptr; }
+bool is_paged(const Call& call) { return call.pages.block_table != nullptr; }
 std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
   return latent.sizes[3] + (rope.data != nullptr ? rope.sizes[3] : 0);
 }
@@ -109,7 +110,7 @@ Check check_outputs(const Call& call) {
                                         {"k", &call.k},
                                         {"k_rope", &call.k_rope},
                                         {"second_k", &call.second_k},
-                                        {"sink", &call.sink}}};
+                                        {"sink", &call.modifiers.sink}}};
   for (const Named& input : inputs)
     if (input.tensor->data != nullptr)
       if (auto good = check_apart(o, of_o, input.name, range_of(*input.tensor, element_bytes_of(*input.tensor))); !good)
@@ -126,48 +127,42 @@ Check check_outputs(const Call& call) {
 }
 
 Check check_choices(const Call& call) {
-  if (call.splits < 0 || call.splits > max_splits)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(call.splits),
+  if (call.split.splits < 0 || call.split.splits > max_splits)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(call.split.splits),
                       up_to("0 (as many as fill the device), 1", max_splits)));
-  if (reinterpret_cast<std::uintptr_t>(call.workspace) % workspace_alignment != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),
+  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.split.workspace),
                       "null (the engine's own), or device memory aligned to 256 bytes"));
-  if (call.workspace == nullptr && call.workspace_bytes != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
+  if (call.split.workspace == nullptr && call.split.workspace_bytes != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.split.workspace_bytes),
                       "0 while workspace is null"));
   constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE |
                                   WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
-  if (auto flags = attention::check_flags(call.flags, known, call.scale); !flags) return flags;
-  if (call.max_total_keys < 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.max_total_keys),
+  if (auto flags = attention::check_flags(call.head.flags, known, call.modifiers.scale); !flags) return flags;
+  if (call.sequences.max_total_keys < 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "max_total_keys", std::to_string(call.sequences.max_total_keys),
                       "0, which says nothing, and the keys of all sequences together"));
   return {};
 }
 
 // Pages of both tensors are those of one table.
 Check check_both_pages(const Call& call, std::int64_t key_length) {
-  if (auto pages = attention::check_pages(paging_of(call), key_length); !pages) return pages;
-  if (call.k_rope.data == nullptr) return {};
-  attention::PagingCall rope = paging_of(call);
-  return attention::check_pages({.k = call.k_rope,
-                                 .v = call.k_rope,
-                                 .block_table = rope.block_table,
-                                 .table_starts = rope.table_starts,
-                                 .table_columns = rope.table_columns,
-                                 .table_row_stride = rope.table_row_stride,
-                                 .page_layout = 0,
-                                 .first_keys = false},
-                                key_length);
+  for (const wavejit_tensor* tensor : {&call.k, &call.k_rope}) {
+    if (tensor == &call.k_rope && tensor->data == nullptr) continue;
+    if (auto pages = attention::check_pages(*tensor, *tensor, call.pages, WAVEJIT_PAGES_OF_ROWS, key_length); !pages)
+      return pages;
+  }
+  return {};
 }
 
 Check check_keys(const Call& call, const Extents& extents) {
   const Named k = {"k", &call.k};
-  const std::int64_t kv_batch = is_paged(call) || names_slots(call) ? call.k.sizes[0]
-                                : call.key_starts != nullptr        ? 1
-                                                                    : extents.sequences;
-  const char* kv_batch_from = is_paged(call)               ? "k.sizes[0]"
-                              : call.key_starts != nullptr ? "packed keys"
-                                                           : extents.sequences_from;
+  const std::int64_t kv_batch = is_paged(call) || names_slots(call)    ? call.k.sizes[0]
+                                : call.sequences.key_starts != nullptr ? 1
+                                                                       : extents.sequences;
+  const char* kv_batch_from = is_paged(call)                         ? "k.sizes[0]"
+                              : call.sequences.key_starts != nullptr ? "packed keys"
+                                                                     : extents.sequences_from;
   if (auto size = check_size(k, 0, kv_batch, kv_batch_from, false); !size) return size;
   if (call.k.sizes[2] != 1)
     return refuse(bad_size(k, 2, "1: all query heads read the one latent head (attention_forward has several)"));
@@ -177,9 +172,6 @@ Check check_keys(const Call& call, const Extents& extents) {
 
 // `problem` is filled in where the caller wants it. `whole`: with exponents, which `call` has no more.
 Check check_into(const Call& call, const Call& whole, RowScales row_scales, LatentProblem& problem) {
-  if (call.report != nullptr)
-    if (auto size = families::check_output_size(*call.report, "report"); !size) return size;
-
   if (call.q.dtype != WAVEJIT_FP16 && call.q.dtype != WAVEJIT_BF16)
     return refuse(bad(call.q.dtype == WAVEJIT_FP32 ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, "q.dtype",
                       dtype_text(call.q.dtype), "1 (fp16), 2 (bf16)"));
@@ -205,7 +197,8 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   Extents extents;
   if (says_of_lists(call)) [[unlikely]]
     if (auto lists = check_list_fields(call); !lists) return lists;
-  if (auto sequences = attention::check_sequences(sequences_of(call), extents); !sequences) return sequences;
+  if (auto sequences = attention::check_sequences(call.q, call.k, call.sequences, call.pages, extents); !sequences)
+    return sequences;
   if (auto keys = check_keys(call, extents); !keys) return keys;
   if (auto like = check_like({"o", &call.o}, {"q", &call.q}); !like) return like;
   if (call.q_rope.data != nullptr)
@@ -217,7 +210,8 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
     const bool of_keys = is_of_keys(named);
     const attention::TensorRules rules = {
         .dtype = of_keys && narrow ? call.k.dtype : call.q.dtype,
-        .longest = attention::longest_of_packed(extents, of_keys ? call.key_starts : call.query_starts, of_keys),
+        .longest = attention::longest_of_packed(
+            extents, of_keys ? call.sequences.key_starts : call.sequences.query_starts, of_keys),
         .read_only = named.tensor != &call.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
@@ -225,11 +219,11 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
     if (auto pages = check_both_pages(call, extents.key_length); !pages) return pages;
   if (call.lse.data != nullptr)
     if (auto lse = attention::check_row_numbers({"lse", &call.lse}, call.q); !lse) return lse;
-  if (call.scale == 0 && (call.flags & WAVEJIT_SCALE_IS_ZERO) == 0)
+  if (call.modifiers.scale == 0 && (call.head.flags & WAVEJIT_SCALE_IS_ZERO) == 0)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "scale", "0",
                       "the model's, such as 1 / sqrt(192) for 128 + 64 dims before absorption: no width of this call "
                       "says it (0 with WAVEJIT_SCALE_IS_ZERO in flags)"));
-  const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, call.scale);
+  const Result<float> scale_log2e = attention::check_scale(call.modifiers.scale, call.head.flags, call.modifiers.scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   if (auto outputs = check_outputs(whole); !outputs) return outputs;
 
@@ -252,20 +246,19 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
              .key_length = static_cast<std::uint32_t>(extents.key_length),
              .heads = heads,
              .scale_log2e = *scale_log2e,
-             .bottom_right = (call.mask & WAVEJIT_MASK_PREFIX) == 0,
-             .causal_prefix = static_cast<std::int32_t>(call.causal_prefix),
+             .bottom_right = (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0,
+             .causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix),
              .query_rows = static_cast<std::uint64_t>(call.q.sizes[0]) * static_cast<std::uint64_t>(call.q.sizes[1]),
-             .splits = static_cast<std::uint32_t>(std::max(call.splits, 0)),
-             .launches = attention::launches_of(call.flags),
-             .packed_queries = call.query_starts != nullptr,
-             .uneven_lengths = attention::may_be_uneven(call.key_starts != nullptr || call.key_lengths != nullptr,
-                                                        extents.sequences, extents.key_length, call.max_total_keys)};
-  const Result<attention::MaskChoice> mask = attention::check_mask(
-      {.mask = call.mask, .causal_prefix = call.causal_prefix, .window_left = 0, .window_right = 0},
-      problem.key_length);
+             .splits = static_cast<std::uint32_t>(std::max<std::int64_t>(call.split.splits, 0)),
+             .launches = attention::launches_of(call.head.flags),
+             .packed_queries = call.sequences.query_starts != nullptr,
+             .uneven_lengths =
+                 attention::may_be_uneven(call.sequences.key_starts != nullptr || call.sequences.key_lengths != nullptr,
+                                          extents.sequences, extents.key_length, call.sequences.max_total_keys)};
+  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, problem.key_length);
   if (!mask) return std::unexpected(mask.error());
   if (mask->mask == attention::Mask::window)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask),
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
                       "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX"));
   problem.causal = mask->mask == attention::Mask::causal;
   problem.shape.mask = problem.causal ? Mask::causal : Mask::none;
@@ -273,23 +266,23 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   const attention::ModifierCall modified = {.q = call.q,
                                             .extents = extents,
                                             .packed_queries = problem.packed_queries,
-                                            .packed_keys = call.key_starts != nullptr,
+                                            .packed_keys = call.sequences.key_starts != nullptr,
                                             .scale_log2e = problem.scale_log2e};
   static constexpr wavejit_tensor none{};
-  if (call.sink.data != nullptr)
-    if (auto sink = attention::check_modifier(Modifier::sink, modified, call.sink, 0); !sink) return sink;
-  if (call.softcap != 0) {
-    if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.softcap); !softcap)
+  if (call.modifiers.sink.data != nullptr)
+    if (auto sink = attention::check_modifier(Modifier::sink, modified, call.modifiers.sink, 0); !sink) return sink;
+  if (call.modifiers.softcap != 0) {
+    if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.modifiers.softcap); !softcap)
       return softcap;
     problem.shape.modifiers.add(Modifier::softcap);
   }
-  if (call.k_scale.data != nullptr) {
+  if (call.scales.k_scale.data != nullptr) {
     const attention::CacheScaleCall scale = {.k = call.k,
                                              .o = call.o,
                                              .lse = call.lse.data != nullptr ? &call.lse : nullptr,
                                              .batch = extents.sequences,
                                              .kv_heads = 1};
-    if (auto good = attention::check_cache_scale({"k_scale", &call.k_scale}, scale); !good) return good;
+    if (auto good = attention::check_cache_scale({"k_scale", &call.scales.k_scale}, scale); !good) return good;
   }
   return check_choices(call);
 }
@@ -302,10 +295,24 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
   return check_into(rows, call, RowScales::of_64, problem);
 }
 
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"window_left", offsetof(wavejit_attention_latent_arguments, mask.window_left), 4},
+    families::AbsentField{"window_right", offsetof(wavejit_attention_latent_arguments, mask.window_right), 4},
+    families::AbsentField{"local_chunk", offsetof(wavejit_attention_latent_arguments, mask.local_chunk), 4},
+    families::AbsentField{"causal_flags", offsetof(wavejit_attention_latent_arguments, mask.causal_flags), 8},
+    families::AbsentField{"bias.data", offsetof(wavejit_attention_latent_arguments, modifiers.bias), 8},
+    families::AbsentField{"alibi.data", offsetof(wavejit_attention_latent_arguments, modifiers.alibi), 8},
+    families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_latent_arguments, modifiers.bool_mask), 8},
+    families::AbsentField{"first_keys", offsetof(wavejit_attention_latent_arguments, sequences.first_keys), 8},
+    families::AbsentField{"v_scale.data", offsetof(wavejit_attention_latent_arguments, scales.v_scale), 8},
+    families::AbsentField{"q_scale.data", offsetof(wavejit_attention_latent_arguments, scales.q_scale), 8},
+    families::AbsentField{"token_scales", offsetof(wavejit_attention_latent_arguments, scales.token_scales), 4},
+};
+
 Check check_arguments(const Call* arguments, LatentProblem& problem) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_latent_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size) return size;
+  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_LATENT, "attention_latent", absent_fields); !head)
+    return head;
   const Result<RowScales> scales = row_scales_of(*arguments);
   if (!scales) [[unlikely]]
     return std::unexpected(scales.error());
@@ -315,30 +322,6 @@ Check check_arguments(const Call* arguments, LatentProblem& problem) {
 }
 
 }  // namespace
-
-attention::SequenceCall sequences_of(const Call& call) {
-  return {.q = call.q,
-          .k = call.k,
-          .query_starts = call.query_starts,
-          .key_starts = call.key_starts,
-          .key_lengths = call.key_lengths,
-          .sequences = call.sequences,
-          .max_query_length = call.max_query_length,
-          .max_key_length = call.max_key_length,
-          .paged = is_paged(call),
-          .names_a_table = call.table_starts != nullptr || call.table_columns != 0 || call.table_row_stride != 0};
-}
-
-attention::PagingCall paging_of(const Call& call) {
-  return {.k = call.k,
-          .v = call.k,
-          .block_table = call.block_table,
-          .table_starts = call.table_starts,
-          .table_columns = call.table_columns,
-          .table_row_stride = call.table_row_stride,
-          .page_layout = 0,
-          .first_keys = false};
-}
 
 families::Shape LatentShape::shape() const {
   return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
@@ -365,18 +348,19 @@ void take_rows(LatentProblem& problem, const targets::Target& target, const fami
 }
 
 Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
-  if (call.workspace == nullptr || bytes == 0) return {};
-  if (call.workspace_bytes < bytes)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.workspace_bytes),
-                      std::to_string(bytes) + " and more for this call (wavejit_attention_latent_workspace says so)"));
-  const auto begin = reinterpret_cast<std::uintptr_t>(call.workspace);
+  if (call.split.workspace == nullptr || bytes == 0) return {};
+  if (call.split.workspace_bytes < bytes)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.split.workspace_bytes),
+                      std::to_string(bytes) + " and more for this call (wavejit_call_workspace says so)"));
+  const auto begin = reinterpret_cast<std::uintptr_t>(call.split.workspace);
   const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  for (const Named& named : {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k},
-                             Named{"k_rope", &call.k_rope}, Named{"second_k", &call.second_k}, Named{"o", &call.o},
-                             Named{"lse", &call.lse}, Named{"sink", &call.sink}, Named{"k_scale", &call.k_scale}})
+  for (const Named& named :
+       {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k}, Named{"k_rope", &call.k_rope},
+        Named{"second_k", &call.second_k}, Named{"o", &call.o}, Named{"lse", &call.lse},
+        Named{"sink", &call.modifiers.sink}, Named{"k_scale", &call.scales.k_scale}})
     if (named.tensor->data != nullptr &&
         surely_share(range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
-      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.workspace),
+      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.split.workspace),
                         std::string("memory that ") + named.name + " does not use"));
   return {};
 }
@@ -386,11 +370,10 @@ Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentPr
                            .query_length = problem.query_length,
                            .key_length = problem.key_length,
                            .sequences_from = nullptr};
-  const attention::PagingCall pages = paging_of(call);
   if (auto counts = attention::check_device_counts(memory, lists_of(call), problem.query_rows); !counts) return counts;
   if (auto counts = attention::check_second_counts(memory, second_list_of(call), problem.query_rows); !counts)
     return counts;
-  return attention::check_device_lengths(memory, extents, sequences_of(call), is_paged(call) ? &pages : nullptr);
+  return attention::check_device_lengths(memory, extents, call.q, call.k, call.sequences, call.pages);
 }
 
 }  // namespace wavejit::attention_latent

@@ -80,9 +80,6 @@ constexpr Pages pages_for(std::int64_t page_size) {
   return attention::holds_whole_tiles(page_size, false) ? Pages::tiles : Pages::granules;
 }
 
-attention::SequenceCall sequences_of(const wavejit_attention_latent_arguments& call);
-attention::PagingCall paging_of(const wavejit_attention_latent_arguments& call);
-
 // As the target has it by default, or as a developer pins it: tile_queries=32 or 64 behind the pipeline's name.
 // Where more than 64 are at hand, plan_runs chooses.
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles);

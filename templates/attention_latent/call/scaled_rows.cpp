@@ -23,7 +23,7 @@ using Call = wavejit_attention_latent_arguments;
 [[gnu::cold, gnu::noinline]] std::unexpected<families::Failure> wrong_row_scales(const Call& call,
                                                                                  const std::string& accepted) {
   return refuse(bad(
-      WAVEJIT_INVALID_ARGUMENT, "row_scales", std::to_string(call.row_scales),
+      WAVEJIT_INVALID_ARGUMENT, "row_scales", std::to_string(call.scales.row_scales),
       accepted + " beside k of " + dtype_text(call.k.dtype) + " with " + std::to_string(call.k.sizes[3]) + " columns"));
 }
 
@@ -34,15 +34,15 @@ families::Result<RowScales> row_scales_of_bytes(const Call& call) {
   const std::optional<DataType> type = attention::type_of(call.k.dtype);
   const bool may_have = bytes == scaled_row_bytes || bytes == exponents_row_bytes;
   if (!may_have || !type || !is_narrow(*type)) {
-    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED) return wrong_row_scales(call, "0 (WAVEJIT_ROWS_AS_TYPED)");
+    if (call.scales.row_scales != WAVEJIT_ROWS_AS_TYPED) return wrong_row_scales(call, "0 (WAVEJIT_ROWS_AS_TYPED)");
     return RowScales::none;
   }
   if (bytes == scaled_row_bytes) {
-    if (call.row_scales != WAVEJIT_ROWS_AS_TYPED && call.row_scales != WAVEJIT_SCALES_IN_ROWS)
+    if (call.scales.row_scales != WAVEJIT_ROWS_AS_TYPED && call.scales.row_scales != WAVEJIT_SCALES_IN_ROWS)
       return wrong_row_scales(call, "0, 1 (WAVEJIT_SCALES_IN_ROWS)");
     return RowScales::of_128;
   }
-  if (call.row_scales != WAVEJIT_EXPONENTS_BEHIND_ROWS)
+  if (call.scales.row_scales != WAVEJIT_EXPONENTS_BEHIND_ROWS)
     return wrong_row_scales(call,
                             "2 (WAVEJIT_EXPONENTS_BEHIND_ROWS, behind all rows of a page: rows that end in their own "
                             "exponents have the same shape, and are not taken)");
@@ -63,8 +63,8 @@ families::Result<void> check_scaled_rows(const Call& call, RowScales scales, Hea
   if (call.k_rope.data != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_rope.data", pointer_text(call.k_rope.data),
                       "null beside " + rows + ", which have the rope"));
-  if (call.k_scale.data != nullptr)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_scale.data", pointer_text(call.k_scale.data),
+  if (call.scales.k_scale.data != nullptr)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k_scale.data", pointer_text(call.scales.k_scale.data),
                       "null beside " + rows + ", which have scales of their own"));
   return {};
 }
@@ -79,7 +79,7 @@ families::Result<void> check_exponent_rows(const Call& call) {
                           " bytes, " + std::to_string(bare_row_bytes) + " of which follow one another and then " +
                           std::to_string(exponent_row_bytes) + " of each"));
   }
-  if (call.second_indices != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
+  if (call.second_list.indices != nullptr && call.second_k.sizes[3] != exponents_row_bytes)
     return refuse(bad_size({"second_k", &call.second_k}, 3, std::to_string(exponents_row_bytes) + " (k.sizes[3])"));
   return {};
 }

@@ -26,7 +26,8 @@ families::Result<RowScales> row_scales_of_bytes(const wavejit_attention_latent_a
 // On the hot path.
 inline families::Result<RowScales> row_scales_of(const wavejit_attention_latent_arguments& call) {
   const std::int64_t bytes = call.k.sizes[3];
-  if (bytes != scaled_row_bytes && bytes != exponents_row_bytes && call.row_scales == WAVEJIT_ROWS_AS_TYPED) [[likely]]
+  if (bytes != scaled_row_bytes && bytes != exponents_row_bytes && call.scales.row_scales == WAVEJIT_ROWS_AS_TYPED)
+      [[likely]]
     return RowScales::none;
   return row_scales_of_bytes(call);
 }

@@ -139,26 +139,28 @@ class LatentRun : public ArrayCall {
       return wavejit_dense_tensor(data, of, shape[0], shape[1], shape[2], shape[3]);
     };
     call_ = {};
-    call_.size = sizeof call_;
+    call_.head.size = sizeof call_;
+    call_.head.family = WAVEJIT_ATTENTION_LATENT;
     call_.q = tensor(memory.in(q_.values), type, q_.shape);
     call_.k = k_.values.empty() ? tensor(memory.out(0), type, k_.shape) : tensor(memory.in(k_.values), type, k_.shape);
     call_.o = tensor(memory.out(elements() * sizeof(std::uint16_t)), type, output_);
     if (with_lse())
       call_.lse = tensor(memory.out(rows() * sizeof(float)), WAVEJIT_FP32, {output_[0], output_[2], output_[1], 1});
-    if (!sinks_.empty()) call_.sink = wavejit_dense_tensor(memory.in(sinks_), WAVEJIT_FP32, 1, output_[2], 1, 1);
-    call_.scale = *parse_finite(scale_);
-    if (call_.scale == 0) call_.flags = WAVEJIT_SCALE_IS_ZERO;
+    if (!sinks_.empty())
+      call_.modifiers.sink = wavejit_dense_tensor(memory.in(sinks_), WAVEJIT_FP32, 1, output_[2], 1, 1);
+    call_.modifiers.scale = *parse_finite(scale_);
+    if (call_.modifiers.scale == 0) call_.head.flags = WAVEJIT_SCALE_IS_ZERO;
     const auto mask = mask_.given();
-    call_.mask = mask.bits;
-    call_.causal_prefix = mask.causal_prefix;
-    call_.softcap = parse_positive(softcap_).value_or(0.0F);
-    call_.splits = parse_splits(splits_).value_or(0);
+    call_.mask.bits = mask.bits;
+    call_.mask.causal_prefix = mask.causal_prefix;
+    call_.modifiers.softcap = parse_positive(softcap_).value_or(0.0F);
+    call_.split.splits = parse_splits(splits_).value_or(0);
     return memory.good();
   }
   void release() override { memory_.reset(); }
 
   Result<void> launch(wavejit_call_report* report) override {
-    call_.report = report;
+    call_.head.report = report;
     return checked(wavejit_attention_latent(engine_, &call_, nullptr));
   }
 
@@ -184,9 +186,9 @@ class LatentRun : public ArrayCall {
                                                          .q = &q_,
                                                          .k = &k_,
                                                          .v = &values,
-                                                         .scale = call_.scale,
+                                                         .scale = call_.modifiers.scale,
                                                          .mask = mask_.given(),
-                                                         .softcap = call_.softcap,
+                                                         .softcap = call_.modifiers.softcap,
                                                          .sinks = sinks_};
     return compare_rows(problem, exact_attention(problem), output(), lse_);
   }

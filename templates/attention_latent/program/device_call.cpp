@@ -15,7 +15,8 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   const std::int64_t key_batch = of.paged() ? arrays.pages : keys.batch;
   const std::int64_t key_rows = of.paged() ? of.page_size : keys.length;
   wavejit_attention_latent_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = wavejit_dense_tensor(memory.q, type, queries.batch, queries.length, of.query_heads, columns);
   const auto key_type = of.has_bytes() ? static_cast<wavejit_dtype>(of.cache_dtype) : type;
   call.k = wavejit_dense_tensor(memory.k, key_type, key_batch, key_rows, 1, arrays.key_columns());
@@ -28,51 +29,52 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   call.o = wavejit_dense_tensor(memory.o, type, queries.batch, queries.length, of.query_heads, arrays.latent());
   if (memory.lse != nullptr)
     call.lse = wavejit_dense_tensor(memory.lse, WAVEJIT_FP32, queries.batch, of.query_heads, queries.length, 1);
-  call.scale = of.scale;
-  if (of.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-  if (arrays.launches != 0) call.flags |= arrays.launches == 1 ? WAVEJIT_ONE_LAUNCH : WAVEJIT_TWO_LAUNCHES;
-  call.mask = of.mask;
-  call.causal_prefix = of.causal_prefix;
-  call.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
-  call.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
-  call.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
+  call.modifiers.scale = of.scale;
+  if (of.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+  if (arrays.launches != 0) call.head.flags |= arrays.launches == 1 ? WAVEJIT_ONE_LAUNCH : WAVEJIT_TWO_LAUNCHES;
+  call.mask.bits = of.mask;
+  call.mask.causal_prefix = of.causal_prefix;
+  call.sequences.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
+  call.sequences.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
+  call.sequences.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
   if (of.packed_queries()) {
-    call.sequences = of.batch;
-    call.max_query_length = of.query_length;
+    call.sequences.count = of.batch;
+    call.sequences.max_query_length = of.query_length;
   }
   const attention::program::KeyLists& lists = arrays.lists;
   if (lists.top_k != 0) {
-    call.key_indices = static_cast<const std::int32_t*>(memory.key_indices);
-    call.key_counts = static_cast<const std::int32_t*>(memory.key_counts);
-    call.top_k = lists.top_k;
-    call.key_slots = lists.slots ? 1 : 0;
+    call.key_list.indices = static_cast<const std::int32_t*>(memory.key_indices);
+    call.key_list.counts = static_cast<const std::int32_t*>(memory.key_counts);
+    call.key_list.top_k = lists.top_k;
+    call.key_list.slots = lists.slots ? 1 : 0;
   }
   if (arrays.second_lists.top_k != 0) {
     call.second_k = call.k;
     call.second_k.data = memory.second_k;
-    call.second_indices = static_cast<const std::int32_t*>(memory.second_indices);
-    call.second_counts = static_cast<const std::int32_t*>(memory.second_counts);
-    call.second_top_k = arrays.second_lists.top_k;
+    call.second_list.indices = static_cast<const std::int32_t*>(memory.second_indices);
+    call.second_list.counts = static_cast<const std::int32_t*>(memory.second_counts);
+    call.second_list.top_k = arrays.second_lists.top_k;
   }
   if (lists.slots) {
-    call.key_lengths = nullptr;
+    call.sequences.key_lengths = nullptr;
   } else if (of.packed_keys() || of.paged()) {
-    call.max_key_length = of.key_length;
+    call.sequences.max_key_length = of.key_length;
   }
   if (of.paged() && !lists.slots) {
-    call.block_table = static_cast<const std::int32_t*>(memory.table);
-    call.table_columns = arrays.table_columns;
-    call.table_starts = static_cast<const std::int32_t*>(memory.table_starts);
+    call.pages.block_table = static_cast<const std::int32_t*>(memory.table);
+    call.pages.table_columns = arrays.table_columns;
+    call.pages.table_starts = static_cast<const std::int32_t*>(memory.table_starts);
   }
   if (memory.k_scale != nullptr)
-    call.k_scale = wavejit_dense_tensor(memory.k_scale, WAVEJIT_FP32, std::ssize(arrays.k_scales), 1, 1, 1);
+    call.scales.k_scale = wavejit_dense_tensor(memory.k_scale, WAVEJIT_FP32, std::ssize(arrays.k_scales), 1, 1, 1);
   if (arrays.row_scales != 0)
-    call.row_scales = arrays.row_scales == 64 ? WAVEJIT_EXPONENTS_BEHIND_ROWS : WAVEJIT_SCALES_IN_ROWS;
-  if (memory.sinks != nullptr) call.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
-  call.softcap = of.of(attention::Modifier::softcap).number;
-  call.splits = of.splits;
+    call.scales.row_scales = arrays.row_scales == 64 ? WAVEJIT_EXPONENTS_BEHIND_ROWS : WAVEJIT_SCALES_IN_ROWS;
+  if (memory.sinks != nullptr)
+    call.modifiers.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
+  call.modifiers.softcap = of.of(attention::Modifier::softcap).number;
+  call.split.splits = of.splits;
   for (const attention::program::Sequence& sequence : attention::program::sequences_of(of))
-    call.max_total_keys += sequence.keys;
+    call.sequences.max_total_keys += sequence.keys;
   return call;
 }
 

@@ -101,14 +101,14 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                wavejit_call_report* report) {
     wavejit_attention_latent_arguments call = call_with(inputs, output);
-    call.report = report;
+    call.head.report = report;
     return checked(wavejit_attention_latent(engine, &call, nullptr));
   };
   problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
                                         void* output) -> Result<std::uint64_t> {
     const wavejit_attention_latent_arguments call = call_with(inputs, output);
     std::size_t bytes = 0;
-    if (auto asked = checked(wavejit_attention_latent_workspace(engine, &call, &bytes)); !asked)
+    if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
       return std::unexpected(asked.error());
     return bytes;
   };
@@ -178,7 +178,7 @@ class AttentionLatent : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto experiment = attention::program::parse_experiment(descriptor);
+    auto experiment = parse_experiment(descriptor);
     if (!experiment) return std::unexpected(experiment.error());
     return std::make_unique<Described>(*std::move(experiment));
   }
@@ -190,7 +190,7 @@ class AttentionLatent : public Family {
   // 656 bytes of 576 columns, 584 of 512: of bf16 alone, whose rope they have.
   std::string with_8_bit_rows(const std::string& descriptor, std::string_view target) const override {
     std::string in_bytes = with_8_bit_cache(descriptor, target, tools::EightBits::floats);
-    const auto given = attention::program::parse_experiment(descriptor);
+    const auto given = parse_experiment(descriptor);
     if (in_bytes == descriptor || !given || given->type != HalfType::bf16 || descriptor.contains(" apart"))
       return in_bytes;
     for (const auto& [scales, name] : row_scales_names)

@@ -53,7 +53,8 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   const std::int64_t rope = batch.dims - batch.dims_v;
   Call call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_LATENT;
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, rows.batch, rows.length, batch.heads,
                                 way.queries_apart ? batch.dims_v : batch.dims);
   call.k = wavejit_dense_tensor(memory.in(keys.k), type, keys.outer, keys.inner, 1,
@@ -62,24 +63,25 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
     call.q_rope = wavejit_dense_tensor(memory.in(queries.q_rope), type, rows.batch, rows.length, batch.heads, rope);
   if (way.keys.apart) call.k_rope = wavejit_dense_tensor(memory.in(keys.k_rope), type, keys.outer, keys.inner, 1, rope);
   // Any number does, as long as it is the same.
-  call.scale = 0.05F;
-  if (batch.causal) call.mask = WAVEJIT_MASK_CAUSAL;
+  call.modifiers.scale = 0.05F;
+  if (batch.causal) call.mask.bits = WAVEJIT_MASK_CAUSAL;
   if (!way.dense_queries) {
-    call.query_starts = memory.in(queries.starts);
-    call.sequences = sequences;
-    call.max_query_length = queries.longest;
+    call.sequences.query_starts = memory.in(queries.starts);
+    call.sequences.count = sequences;
+    call.sequences.max_query_length = queries.longest;
   }
-  call.key_starts = memory.in(keys.starts);
-  call.key_lengths = memory.in(keys.lengths);
-  if (!way.keys.rows_behind) call.max_key_length = keys.longest;
-  call.block_table = memory.in(keys.table);
-  call.table_starts = memory.in(keys.table_starts);
-  call.table_columns = keys.table_columns;
-  call.table_row_stride = keys.table_row_stride;
-  if (!batch.sink.empty()) call.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
-  call.softcap = batch.softcap;
-  call.splits = way.splits;
-  call.flags |= way.flags;
+  call.sequences.key_starts = memory.in(keys.starts);
+  call.sequences.key_lengths = memory.in(keys.lengths);
+  if (!way.keys.rows_behind) call.sequences.max_key_length = keys.longest;
+  call.pages.block_table = memory.in(keys.table);
+  call.pages.table_starts = memory.in(keys.table_starts);
+  call.pages.table_columns = keys.table_columns;
+  call.pages.table_row_stride = keys.table_row_stride;
+  if (!batch.sink.empty())
+    call.modifiers.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
+  call.modifiers.softcap = batch.softcap;
+  call.split.splits = way.splits;
+  call.head.flags |= way.flags;
   return call;
 }
 
@@ -90,8 +92,9 @@ void give_bytes(Call& call, CallMemory& memory, const Batch& batch, const KeyMem
   if (way.keys.apart)
     call.k_rope = wavejit_dense_tensor(memory.in(bytes.k_rope), bytes.format, keys.outer, keys.inner, 1,
                                        batch.dims - batch.dims_v);
-  if (batch.byte_rows == ByteRows::raised) call.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS;
-  if (!bytes.k_scale.empty()) call.k_scale = wavejit_dense_tensor(memory.in(bytes.k_scale), WAVEJIT_FP32, 1, 1, 1, 1);
+  if (batch.byte_rows == ByteRows::raised) call.scales.row_scales = WAVEJIT_EXPONENTS_BEHIND_ROWS;
+  if (!bytes.k_scale.empty())
+    call.scales.k_scale = wavejit_dense_tensor(memory.in(bytes.k_scale), WAVEJIT_FP32, 1, 1, 1, 1);
 }
 
 // The same call of heads first … end − 1.
@@ -105,7 +108,7 @@ Call of_heads(Call call, std::int64_t first, std::int64_t end) {
   cut(call.q_rope, 2, 2);
   cut(call.o, 2, 2);
   cut(call.lse, 1, sizeof(float));
-  cut(call.sink, 1, sizeof(float));
+  cut(call.modifiers.sink, 1, sizeof(float));
   return call;
 }
 
@@ -142,9 +145,9 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
               .sizes = {shape.batch, batch.heads, shape.length, 1},
               .strides = {shape.length, rows, 1, 1}};
   if (way.rounds > 1) {
-    memory.keep(checked(wavejit_attention_latent_workspace(engine, &call, &call.workspace_bytes)));
-    call.workspace_bytes /= way.rounds;
-    if (call.workspace_bytes != 0) call.workspace = memory.out(call.workspace_bytes);
+    memory.keep(checked(wavejit_call_workspace(engine, &call.head, &call.split.workspace_bytes)));
+    call.split.workspace_bytes /= way.rounds;
+    if (call.split.workspace_bytes != 0) call.split.workspace = memory.out(call.split.workspace_bytes);
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
   std::vector<std::int64_t> ends = way.head_ends;

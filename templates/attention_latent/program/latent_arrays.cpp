@@ -9,10 +9,13 @@
 #include <optional>
 #include <utility>
 
+#include "templates/attention/call/data_type.h"
 #include "templates/attention/program/cache_bytes.h"
+#include "templates/attention_latent/call/descriptor.h"
 #include "templates/attention_latent/kernel/spec.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
@@ -21,6 +24,7 @@ using attention::program::Experiment;
 using attention::program::Sequence;
 using tools::decode;
 using tools::encode;
+using tools::HalfType;
 
 constexpr std::uint16_t not_a_number = 0x7FFF;  // in bf16 and in fp16
 
@@ -287,14 +291,53 @@ void fill_lengths(LatentArrays& arrays) {
   if (of.packed_keys()) arrays.key_starts.push_back(number(sequences.back().first_key + sequences.back().keys));
 }
 
+Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
+  Experiment to;
+  to.text = std::move(text);
+  to.type = from.dtype == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
+  const std::int32_t cache = attention::told_type(attention::type_in(from.cache, from.dtype));
+  to.cache_dtype = cache >= WAVEJIT_E4M3 ? cache : std::int32_t{WAVEJIT_DTYPE_NONE};
+  to.cache_scales = from.cache_scales;
+  to.layout = from.page_size != 0 ? attention::program::ArrayLayout::paged
+              : from.packed       ? attention::program::ArrayLayout::packed
+                                  : attention::program::ArrayLayout::bshd;
+  to.page_size = from.page_size;
+  to.batch = from.batch;
+  to.query_length = from.query_length;
+  to.key_length = from.key_length;
+  to.query_heads = from.heads;
+  to.kv_heads = 1;
+  to.head_dim_qk = from.head_dim_qk;
+  to.head_dim_v = from.head_dim_v;
+  to.query_lengths = from.query_lengths;
+  to.key_lengths = from.key_lengths;
+  take_mask(from.mask, to);
+  take_modifiers(from.modifiers, to);
+  to.modifiers[static_cast<std::size_t>(attention::Modifier::sink)].extent =
+      from.of(attention::Modifier::sink).there ? attention::Extent::one : attention::Extent::none;
+  to.lse = from.lse;
+  to.splits = static_cast<std::int32_t>(from.splits);
+  to.scale = attention::program::number_in(from.scale, default_scale(from));
+  to.seed = attention::program::number_in(from.seed, std::uint64_t{1});
+  to.inputs = "normal";
+  return to;
+}
+
 bool has_word(const std::string& text, const std::string& word) {
   return (text + ' ').find(' ' + word + ' ') != std::string::npos;
 }
 
 }  // namespace
 
+tools::Result<Experiment> parse_experiment(const std::string& descriptor) {
+  std::string text;
+  const auto parsed = tools::parsed_line(descriptor, text, parse_descriptor);
+  if (!parsed) return std::unexpected(parsed.error());
+  return experiment_of(*parsed, std::move(text));
+}
+
 tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact, bool least_exponents) {
-  auto experiment = attention::program::parse_experiment(descriptor);
+  auto experiment = parse_experiment(descriptor);
   if (!experiment) return std::unexpected(experiment.error());
   LatentArrays arrays;
   arrays.experiment = *std::move(experiment);

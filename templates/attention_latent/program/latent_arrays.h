@@ -63,6 +63,9 @@ struct LatentArrays {
 };
 
 // `with_exact`: also what the exact rows are made of.
+// What a descriptor says.
+tools::Result<attention::program::Experiment> parse_experiment(const std::string& descriptor);
+
 tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact = true,
                                                bool least_exponents = false);
 

@@ -93,12 +93,12 @@ void cut(const LatentArrays& arrays, const Part& part, Call& call) {
   call.lse.sizes[0] = 1;
   call.lse.sizes[1] = part.heads;
   call.lse.sizes[2] = part.queries;
-  if (call.key_lengths != nullptr) call.key_lengths += sequence;
-  call.key_indices += part.query * call.top_k;
-  if (call.key_counts != nullptr) call.key_counts += part.query;
-  call.max_total_keys = 0;
+  if (call.sequences.key_lengths != nullptr) call.sequences.key_lengths += sequence;
+  call.key_list.indices += part.query * call.key_list.top_k;
+  if (call.key_list.counts != nullptr) call.key_list.counts += part.query;
+  call.sequences.max_total_keys = 0;
   // The diagonal of the last row is the sequence's end: a row before it stands as far before it.
-  call.k.sizes[1] -= (call.mask & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (row + part.queries) : 0;
+  call.k.sizes[1] -= (call.mask.bits & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (row + part.queries) : 0;
 }
 
 // A list of slots, cut in two after `first_entries` entries. The second cache has the first one's slots in reverse
@@ -135,12 +135,12 @@ class SecondList {
   void describe(Call& call) const {
     call.second_k = call.k;
     call.second_k.data = cache_;
-    call.second_indices = second_;
-    call.second_counts = second_counts_;
-    call.second_top_k = call.top_k - entries_;
-    call.key_indices = first_;
-    call.key_counts = first_counts_;
-    call.top_k = entries_;
+    call.second_list.indices = second_;
+    call.second_list.counts = second_counts_;
+    call.second_list.top_k = call.key_list.top_k - entries_;
+    call.key_list.indices = first_;
+    call.key_list.counts = first_counts_;
+    call.key_list.top_k = entries_;
   }
 
  private:
@@ -178,7 +178,7 @@ Result<std::vector<Query>> run_parts(wavejit_engine* engine, const LatentArrays&
   for (const Part& part : change.parts) {
     Call call = call_of(arrays, pointers);
     if (second) second->describe(call);
-    if (change.splits != 0) call.splits = change.splits;
+    if (change.splits != 0) call.split.splits = change.splits;
     cut(arrays, part, call);
     memory.keep(checked(wavejit_attention_latent(engine, &call, nullptr)));
   }

@@ -1,53 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions of the C ABI that are attention_merge's.
-#include "runtime/call/c_call.h"
+// The calls of attention_merge on an engine.
+#include "runtime/call/call_functions.h"
 #include "templates/attention_merge/call/call.h"
 
-using namespace wavejit::runtime;  // this file is the two worlds' seam
+namespace wavejit::attention_merge {
 
-namespace {
+using runtime::Engine;
 
-// `ask(call)` of the checked call.
-template <typename Ask>
-wavejit_status asked(wavejit_engine* engine, const wavejit_attention_merge_arguments* arguments, Ask ask) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    const auto problem = wavejit::attention_merge::check(arguments);
+struct Calls {
+  using Arguments = wavejit_attention_merge_arguments;
+
+  // `ask(call)` of the checked call.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
+    const auto problem = check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    const wavejit::targets::Target& target = engine->engine->target_row();
-    if (auto fits = wavejit::attention_merge::fits_waves(problem->dims, target); !fits) return fits;
-    wavejit::attention_merge::MergeCall call(*arguments, *problem, target);
+    const targets::Target& target = engine.target_row();
+    if (auto fits = fits_waves(problem->dims, target); !fits) return std::unexpected(fits.error());
+    MergeCall call(*arguments, *problem, target);
     return ask(call);
-  });
+  }
+};
+
+extern const runtime::CallFunctions call_functions = runtime::functions_of<Calls>(WAVEJIT_ATTENTION_MERGE);
+
+}  // namespace wavejit::attention_merge
+
+extern "C" wavejit_status wavejit_attention_merge(wavejit_engine* engine,
+                                                  const wavejit_attention_merge_arguments* arguments,
+                                                  ihipStream_t* stream) {
+  return wavejit::runtime::run_call<wavejit::attention_merge::Calls>(engine, arguments, stream);
 }
-
-}  // namespace
-
-extern "C" {
-
-wavejit_status wavejit_attention_merge(wavejit_engine* engine, const wavejit_attention_merge_arguments* arguments,
-                                       ihipStream_t* stream) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->run(call, stream); });
-}
-
-wavejit_status wavejit_attention_merge_supported(wavejit_engine* engine,
-                                                 const wavejit_attention_merge_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->supports(call); });
-}
-
-wavejit_status wavejit_attention_merge_ready(wavejit_engine* engine,
-                                             const wavejit_attention_merge_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->is_ready(call); });
-}
-
-wavejit_status wavejit_attention_merge_describe(wavejit_engine* engine,
-                                                const wavejit_attention_merge_arguments* arguments,
-                                                wavejit_line_callback line, void* context) {
-  return asked(engine, arguments, [&](const auto& call) -> Result<void> {
-    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
-    line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
-    return {};
-  });
-}
-
-}  // extern "C"

@@ -43,7 +43,7 @@ Stack stack_of(const wavejit_tensor& o, const wavejit_tensor& lse) {
 MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem,
                      const targets::Target& target)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
-  report = call.report;
+  report = call.head.report;
 }
 
 Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
@@ -99,7 +99,7 @@ void MergeCall::merge_batches(std::uint32_t& batch) {
   batch = 1;
 }
 
-MergeCall::WhenMissing MergeCall::when_missing() const { return attention::when_missing(call_.flags); }
+MergeCall::WhenMissing MergeCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string MergeCall::descriptor(Line /*line*/) const {
   ProblemDescriptor descriptor;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // attention_merge as the runtime and its tools know it.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,24 +21,6 @@ class Described final : public families::DescribedProblem {
   Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
     if (auto fits = fits_waves(descriptor_.dims, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = attention::told_type(descriptor_.parts);
-    told.output_dtype = attention::told_type(descriptor_.out);
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.tokens;
-    told.query_heads = descriptor_.heads;
-    told.head_dim_v = descriptor_.dims;
-    told.splits = static_cast<std::int32_t>(descriptor_.count);
-    told.lse = descriptor_.lse ? 1 : 0;
-    told.scale = 1;
-    told.seed = -1;
-    const std::string& seed = descriptor_.seed;
-    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
-    return told;
   }
 
  private:

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
@@ -186,7 +186,7 @@ Check check_all(const Call& call) {
     if (auto good = check_lse({"lse", &call.lse}, first); !good) return good;
   if (auto good = check_apart(call); !good) return good;
   constexpr std::uint32_t known = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  if (auto good = attention::check_flags(call.flags, known, 0); !good) return good;
+  if (auto good = attention::check_flags(call.head.flags, known, 0); !good) return good;
   return {};
 }
 
@@ -201,15 +201,9 @@ MergeShape MergeShape::of(std::uint64_t code) {
 }
 
 Result<MergeProblem> check(const Call* arguments) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_attention_merge_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_MERGE, "attention_merge"); !head)
+    return std::unexpected(std::move(head.error()));
   const Call& call = *arguments;
-  if (call.report != nullptr) {
-    if (auto size = families::check_output_size(*call.report, "report"); !size)
-      return std::unexpected(std::move(size.error()));
-  }
   if (auto good = check_all(call); !good) return std::unexpected(std::move(good.error()));
   const wavejit_tensor& first = call.parts[0].o;
   MergeProblem problem = {.shape = {{.parts = *wide_type_of(first.dtype), .out = *wide_type_of(call.o.dtype)}},

@@ -22,6 +22,7 @@ namespace wavejit::attention_merge::program {
 namespace {
 
 using namespace tools;
+using tools::Result;
 
 std::int32_t type_named(const std::string& name) {
   return name == "fp32" ? WAVEJIT_FP32 : name == "fp16" ? WAVEJIT_FP16 : WAVEJIT_BF16;
@@ -157,7 +158,8 @@ class MergeCall : public ArrayCall {
 
   Result<void> launch(wavejit_call_report* report) override {
     wavejit_attention_merge_arguments call{};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_ATTENTION_MERGE;
     call.part_count = static_cast<std::int32_t>(parts_.size());
     for (std::size_t number = 0; number < parts_.size(); ++number) {
       call.parts[number].o = o_tensor(memory_[2 * number], parts_type_);
@@ -165,7 +167,7 @@ class MergeCall : public ArrayCall {
     }
     call.o = o_tensor(out_memory(), type_);
     if (with_lse()) call.lse = lse_tensor(memory_.back());
-    call.report = report;
+    call.head.report = report;
     return checked(wavejit_attention_merge(engine_, &call, nullptr));
   }
 

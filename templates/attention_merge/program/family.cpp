@@ -11,16 +11,22 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/attention_merge/call/descriptor.h"
 #include "templates/attention_merge/kernel/arguments.h"
 #include "templates/attention_merge/program/array_call.h"
 #include "templates/attention_merge/program/invariance.h"
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::attention_merge::program {
 namespace {
 
 using namespace tools;
+using tools::bytes_of;
+using tools::Result;
 
 // With `empty`: every such row of a part saw no key.
 constexpr std::size_t rows_of_an_empty_one = 5;
@@ -44,21 +50,19 @@ struct Said {
   std::int64_t rows() const { return batch * tokens * heads; }
 };
 
-void take(void* to, const wavejit_problem* told) {
-  Said& said = *static_cast<Said*>(to);
-  said.text = told->text;
-  said.parts_type = told->dtype;
-  said.type = told->output_dtype;
-  said.batch = told->batch;
-  said.tokens = told->query_length;
-  said.heads = told->query_heads;
-  said.dims = told->head_dim_v;
-  said.count = static_cast<std::size_t>(told->splits);
-  said.lse = told->lse != 0;
-  const auto has = [&](const char* word) { return (said.text + " ").contains(" " + std::string(word) + " "); };
-  said.stacked = has("stacked");
-  said.empty = has("empty");
-  if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
+Said said_of(const ProblemDescriptor& from, std::string text) {
+  return {.text = std::move(text),
+          .parts_type = attention::told_type(from.parts),
+          .type = attention::told_type(from.out),
+          .batch = from.batch,
+          .tokens = from.tokens,
+          .heads = from.heads,
+          .dims = from.dims,
+          .count = static_cast<std::size_t>(from.count),
+          .stacked = from.stacked,
+          .lse = from.lse,
+          .empty = from.empty,
+          .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
 }
 
 std::optional<HalfType> half_of(std::int32_t type) {
@@ -138,7 +142,8 @@ std::int64_t output_row(const Said& said) { return said.dims + (said.lse ? dims_
 Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* const> inputs, void* output,
                     wavejit_call_report* report) {
   wavejit_attention_merge_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_MERGE;
   call.part_count = said.stacked ? 1 : static_cast<std::int32_t>(said.count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(call.part_count); ++i) {
     wavejit_attention_part& part = call.parts[i];
@@ -155,7 +160,7 @@ Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* co
   if (said.lse)
     call.lse = lse_tensor(said, static_cast<char*>(output) + (said.dims * element),
                           row * element / static_cast<std::int64_t>(sizeof(float)));
-  call.report = report;
+  call.head.report = report;
   return checked(wavejit_attention_merge(engine, &call, nullptr));
 }
 
@@ -218,9 +223,10 @@ class AttentionMerge : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    Said said;
-    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &said)); !parsed)
-      return std::unexpected(parsed.error());
+    std::string text;
+    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
+    if (!parsed) return std::unexpected(parsed.error());
+    const Said said = said_of(*parsed, std::move(text));
     const std::shared_ptr<Parts> parts = make_parts(said);
     ArrayProblem problem;
     problem.text = said.text;

@@ -133,7 +133,8 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
   const std::vector<std::int64_t> stacks =
       change.stacks.empty() ? std::vector<std::int64_t>(change.parts.size(), 1) : change.stacks;
   wavejit_attention_merge_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_ATTENTION_MERGE;
   call.part_count = static_cast<std::int32_t>(stacks.size());
   std::size_t next = 0;
   for (std::size_t stack = 0; stack < stacks.size(); ++stack) {

@@ -1,50 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The functions of the C ABI that are cache_append's.
-#include "runtime/call/c_call.h"
+// The calls of cache_append on an engine.
+#include "runtime/call/call_functions.h"
 #include "templates/cache_append/call/call.h"
 
-using namespace wavejit::runtime;  // this file is the two worlds' seam
+namespace wavejit::cache_append {
 
-namespace {
+using runtime::Engine;
 
-// `ask(call)` of the checked call.
-template <typename Ask>
-wavejit_status asked(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments, Ask ask) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    const auto problem = wavejit::cache_append::check(arguments);
+struct Calls {
+  using Arguments = wavejit_cache_append_arguments;
+
+  // `ask(call)` of the checked call.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
+    const auto problem = check(arguments);
     if (!problem) return std::unexpected(problem.error());
-    const wavejit::targets::Target& target = engine->engine->target_row();
-    if (auto fits = wavejit::cache_append::fits_waves(problem->widest_head, target); !fits) return fits;
-    wavejit::cache_append::AppendCall call(*arguments, *problem, target);
+    const targets::Target& target = engine.target_row();
+    if (auto fits = fits_waves(problem->widest_head, target); !fits) return std::unexpected(fits.error());
+    AppendCall call(*arguments, *problem, target);
     return ask(call);
-  });
+  }
+};
+
+extern const runtime::CallFunctions call_functions = runtime::functions_of<Calls>(WAVEJIT_CACHE_APPEND);
+
+}  // namespace wavejit::cache_append
+
+extern "C" wavejit_status wavejit_cache_append(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments,
+                                               ihipStream_t* stream) {
+  return wavejit::runtime::run_call<wavejit::cache_append::Calls>(engine, arguments, stream);
 }
-
-}  // namespace
-
-extern "C" {
-
-wavejit_status wavejit_cache_append(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments,
-                                    ihipStream_t* stream) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->run(call, stream); });
-}
-
-wavejit_status wavejit_cache_append_supported(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->supports(call); });
-}
-
-wavejit_status wavejit_cache_append_ready(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments) {
-  return asked(engine, arguments, [&](auto& call) { return engine->engine->is_ready(call); });
-}
-
-wavejit_status wavejit_cache_append_describe(wavejit_engine* engine, const wavejit_cache_append_arguments* arguments,
-                                             wavejit_line_callback line, void* context) {
-  return asked(engine, arguments, [&](const auto& call) -> Result<void> {
-    if (auto given = require(line, "line", "a function that takes the line"); !given) return given;
-    line(context, call.descriptor(wavejit::families::Call::Line::whole).c_str());
-    return {};
-  });
-}
-
-}  // extern "C"

@@ -47,7 +47,7 @@ void fill_frequencies(std::array<std::uint64_t, max_pairs>& frequencies, float b
 AppendCall::AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem,
                        const targets::Target& target)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
-  report = call.report;
+  report = call.head.report;
 }
 
 Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& target, Access access,
@@ -199,7 +199,7 @@ void AppendCall::merge_batches(std::uint32_t& batch) {
   batch = 1;
 }
 
-AppendCall::WhenMissing AppendCall::when_missing() const { return attention::when_missing(call_.flags); }
+AppendCall::WhenMissing AppendCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string AppendCall::descriptor(Line /*line*/) const {
   const AppendShape& shape = problem_.shape;
@@ -213,7 +213,7 @@ std::string AppendCall::descriptor(Line /*line*/) const {
   descriptor.value_dims = problem_.values ? call_.v.sizes[3] : 0;
   descriptor.page_size = problem_.page_size;
   descriptor.rotary_dims = call_.rotary_dim;
-  descriptor.head_scales = call_.k_scale.data != nullptr && call_.token_scales == 0;
+  descriptor.head_scales = call_.scales.k_scale.data != nullptr && call_.scales.token_scales == 0;
   descriptor.pages =
       call_.page_layout == WAVEJIT_PAGES_VECTORISED        ? PageOrder::vectorised
       : call_.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS ? PageOrder::vectorised_keys

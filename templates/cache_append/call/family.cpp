@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // cache_append as the runtime and its tools know it.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,33 +23,6 @@ class Described final : public families::DescribedProblem {
     const std::int64_t widest = std::max(descriptor_.key_dims, descriptor_.value_dims);
     if (auto fits = fits_waves(widest, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = attention::told_type(descriptor_.source);
-    told.cache_dtype = attention::told_type(descriptor_.cache);
-    told.cache_scales = descriptor_.scales == Scales::tokens ? WAVEJIT_EXTENT_TOKEN_AND_HEAD
-                        : descriptor_.head_scales            ? WAVEJIT_EXTENT_HEAD
-                                                             : WAVEJIT_EXTENT_NONE;
-    told.layout = WAVEJIT_LAYOUT_PAGED;
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.tokens;
-    told.query_heads = descriptor_.query_heads;
-    told.kv_heads = descriptor_.heads;
-    told.head_dim_qk = descriptor_.key_dims;
-    told.head_dim_v = descriptor_.value_dims;
-    told.page_size = descriptor_.page_size;
-    told.page_heads_first = descriptor_.pages == PageOrder::hnd ? 1 : 0;
-    told.page_layout = descriptor_.pages == PageOrder::vectorised        ? WAVEJIT_PAGES_VECTORISED
-                       : descriptor_.pages == PageOrder::vectorised_keys ? WAVEJIT_PAGES_VECTORISED_KEYS
-                                                                         : WAVEJIT_PAGES_OF_ROWS;
-    told.scale = 1;
-    told.seed = -1;
-    const std::string& seed = descriptor_.seed;
-    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
-    return told;
   }
 
  private:

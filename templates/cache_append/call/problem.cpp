@@ -2,13 +2,15 @@
 #include "templates/cache_append/call/problem.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
@@ -232,7 +234,7 @@ families::Range range_of_numbers(const void* numbers, std::int32_t bytes_of_one,
 // What is written beside what is written or read, but for q_out over q.
 Check check_apart(const wavejit_cache_append_arguments& call) {
   const wavejit_tensor none{};
-  const bool found = call.token_scales != 0;
+  const bool found = call.scales.token_scales != 0;
   // Strides of vectorised pages do not say where their dims stand: a head of a page is one row.
   const bool vectorised = call.page_layout != WAVEJIT_PAGES_OF_ROWS;
   const wavejit_tensor k_cache = vectorised ? attention::in_one_row(call.k_cache) : call.k_cache;
@@ -241,8 +243,8 @@ Check check_apart(const wavejit_cache_append_arguments& call) {
   const Named written[] = {{"k_cache", &k_cache},
                            {"v_cache", &v_cache},
                            {"q_out", &call.q_out},
-                           {"k_scale", found ? &call.k_scale : &none},
-                           {"v_scale", found ? &call.v_scale : &none}};
+                           {"k_scale", found ? &call.scales.k_scale : &none},
+                           {"v_scale", found ? &call.scales.v_scale : &none}};
   const Named all[] = {{"k", &call.k},
                        {"v", &call.v},
                        {"q", &call.q},
@@ -250,8 +252,8 @@ Check check_apart(const wavejit_cache_append_arguments& call) {
                        {"sin", &call.sin},
                        {"k_cache", &k_cache},
                        {"v_cache", &v_cache},
-                       {"k_scale", &call.k_scale},
-                       {"v_scale", &call.v_scale}};
+                       {"k_scale", &call.scales.k_scale},
+                       {"v_scale", &call.scales.v_scale}};
   for (const Named& output : written) {
     if (output.tensor->data == nullptr) continue;
     const families::Range own = range_of(*output.tensor, element_bytes_of(*output.tensor));
@@ -293,7 +295,7 @@ Check check_all(const wavejit_cache_append_arguments& call) {
   if (step) step = check_number_bytes("slot", call.slot_bytes, call.slots);
   if (step) step = check_apart(call);
   constexpr std::uint32_t known = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  if (step) step = attention::check_flags(call.flags, known, 0);
+  if (step) step = attention::check_flags(call.head.flags, known, 0);
   return step;
 }
 
@@ -321,16 +323,20 @@ AppendShape AppendShape::of(std::uint64_t code) {
   return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, AppendShape>(code);
 }
 
+namespace {
+
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"q_scale.data", offsetof(wavejit_cache_append_arguments, scales.q_scale), 8},
+    families::AbsentField{"row_scales", offsetof(wavejit_cache_append_arguments, scales.row_scales), 4},
+};
+
+}  // namespace
+
 Result<AppendProblem> check(const wavejit_cache_append_arguments* arguments) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_cache_append_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_CACHE_APPEND, "cache_append", absent_fields); !head)
+    return std::unexpected(std::move(head.error()));
   const wavejit_cache_append_arguments& call = *arguments;
-  if (call.report != nullptr) {
-    if (auto size = families::check_output_size(*call.report, "report"); !size)
-      return std::unexpected(std::move(size.error()));
-  }
   if (auto good = check_all(call); !good) return std::unexpected(std::move(good.error()));
   const bool values = call.v.data != nullptr;
   const bool queries = call.q.data != nullptr;

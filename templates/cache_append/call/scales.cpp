@@ -78,7 +78,7 @@ Scales rows_of(const wavejit_cache_append_arguments& call) {
 Scales scales_of(const wavejit_cache_append_arguments& call) {
   if (!has_narrow_cache(call)) return Scales::none;
   if (const Scales rows = rows_of(call); rows != Scales::none) return rows;
-  return call.token_scales != 0 ? Scales::tokens : Scales::heads;
+  return call.scales.token_scales != 0 ? Scales::tokens : Scales::heads;
 }
 
 Check check_latent_rows(const wavejit_cache_append_arguments& call, Scales rows) {
@@ -112,14 +112,14 @@ Check check_latent_rows(const wavejit_cache_append_arguments& call, Scales rows)
 }
 
 Check check_scales(const wavejit_cache_append_arguments& call) {
-  const Named k = {"k_scale", &call.k_scale};
-  const Named v = {"v_scale", &call.v_scale};
-  if (call.token_scales != 0 && call.token_scales != 1)
-    return wrong_scale("token_scales", std::to_string(call.token_scales), "0, 1");
+  const Named k = {"k_scale", &call.scales.k_scale};
+  const Named v = {"v_scale", &call.scales.v_scale};
+  if (call.scales.token_scales != 0 && call.scales.token_scales != 1)
+    return wrong_scale("token_scales", std::to_string(call.scales.token_scales), "0, 1");
   const Scales scales = scales_of(call);
   if (scales == Scales::none || in_rows(scales)) {
     const std::string why = scales == Scales::none ? "beside caches of 16 bits" : "beside rows that have their own";
-    if (call.token_scales != 0) return wrong_scale("token_scales", "1", "0 " + why);
+    if (call.scales.token_scales != 0) return wrong_scale("token_scales", "1", "0 " + why);
     if (auto good = check_none(k, why); !good) return good;
     return check_none(v, why);
   }
@@ -144,7 +144,7 @@ ScaleSide scale_side(const wavejit_cache_append_arguments& call, Scales scales, 
     return attention::stride_bytes(t, dimension, scale_bytes);
   };
   if (!in_rows(scales)) {
-    const wavejit_tensor& t = side == 0 ? call.k_scale : call.v_scale;
+    const wavejit_tensor& t = side == 0 ? call.scales.k_scale : call.scales.v_scale;
     if (t.data == nullptr) return {};
     // Heads that there are not stand behind the only one.
     const bool one = scales == Scales::tokens && t.sizes[2] == 1;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/cache_append/program/appended.h"
 
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/program/experiment.h"
+#include "templates/cache_append/call/descriptor.h"
 #include "tools/byte_float.h"
 
 namespace wavejit::cache_append::program {
 
 using namespace tools;
+using tools::Result;
 
 namespace {
 
@@ -26,26 +29,27 @@ std::string_view word_behind(std::string_view text, std::string_view key) {
 
 }  // namespace
 
-void take(void* to, const wavejit_problem* told) {
-  Said& said = *static_cast<Said*>(to);
-  said.text = told->text;
-  said.type = told->dtype;
-  said.batch = told->batch;
-  said.tokens = told->query_length;
-  said.heads = told->kv_heads;
-  said.query_heads = told->query_heads;
-  said.key_dims = told->head_dim_qk;
-  said.value_dims = told->head_dim_v;
-  said.page_size = told->page_size;
-  said.page_layout = told->page_layout;
-  said.heads_first = told->page_heads_first != 0;
+Said said_of(const ProblemDescriptor& from, std::string text) {
+  Said said;
+  said.text = std::move(text);
+  said.type = attention::told_type(from.source);
+  said.batch = from.batch;
+  said.tokens = from.tokens;
+  said.heads = from.heads;
+  said.query_heads = from.query_heads;
+  said.key_dims = from.key_dims;
+  said.value_dims = from.value_dims;
+  said.page_size = from.page_size;
+  said.page_layout = from.pages == PageOrder::vectorised        ? WAVEJIT_PAGES_VECTORISED
+                     : from.pages == PageOrder::vectorised_keys ? WAVEJIT_PAGES_VECTORISED_KEYS
+                                                                : WAVEJIT_PAGES_OF_ROWS;
+  said.heads_first = from.pages == PageOrder::hnd;
+  said.holes = from.holes;
+  said.seed = attention::program::number_in(from.seed, std::uint64_t{1});
   const std::string_view rotary = word_behind(said.text, "rotary=");
   if (!rotary.empty()) {
     said.rotary = rotary.starts_with("halves") ? WAVEJIT_ROTARY_HALVES : WAVEJIT_ROTARY_INTERLEAVED;
-    said.rotary_dims = said.key_dims;
-    const std::size_t colon = rotary.find(':');
-    if (colon != std::string_view::npos)
-      std::from_chars(rotary.data() + colon + 1, rotary.data() + rotary.size(), said.rotary_dims);
+    said.rotary_dims = from.rotary_dims;
   }
   const std::string_view angles = word_behind(said.text, "angles=");
   said.table_type = angles == "base"   ? WAVEJIT_DTYPE_NONE
@@ -53,17 +57,12 @@ void take(void* to, const wavejit_problem* told) {
                     : angles == "fp16" ? WAVEJIT_FP16
                                        : WAVEJIT_FP32;
   said.elements = word_behind(said.text, "elements=");
-  if (tools::byte_type_of(told->cache_dtype)) {
-    said.cache = told->cache_dtype;
-    const std::string_view rows = word_behind(said.text, "row_scales=");
-    said.scales = rows == "128"                                         ? Scales::tiles
-                  : rows == "64"                                        ? Scales::exponents
-                  : told->cache_scales == WAVEJIT_EXTENT_TOKEN_AND_HEAD ? Scales::tokens
-                                                                        : Scales::heads;
-    said.head_scales = told->cache_scales == WAVEJIT_EXTENT_HEAD;
+  if (const std::int32_t cache = attention::told_type(from.cache); tools::byte_type_of(cache)) {
+    said.cache = cache;
+    said.scales = from.scales == Scales::none ? Scales::heads : from.scales;
+    said.head_scales = from.head_scales;
   }
-  said.holes = (said.text + " ").find(" holes ") != std::string::npos;
-  if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
+  return said;
 }
 
 Appended::Owner Appended::owner(std::int64_t element) const {

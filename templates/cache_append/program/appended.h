@@ -14,6 +14,10 @@
 #include "templates/cache_append/program/reference.h"
 #include "tools/array_problem.h"
 
+namespace wavejit::cache_append {
+struct ProblemDescriptor;
+}
+
 namespace wavejit::cache_append::program {
 
 using Order = RowLayout::Order;
@@ -22,7 +26,7 @@ using tools::HalfType;
 inline constexpr double base_of_angles = 10000;
 inline constexpr std::int64_t table_rows = 4096;
 
-// What the library says of a descriptor; what struct wavejit_problem has no field for stands in the canonical text.
+// What a descriptor says, as arrays and calls take it.
 struct Said {
   std::string text;
   std::int32_t type = WAVEJIT_BF16;
@@ -56,8 +60,7 @@ struct Said {
   bool apart(std::string_view tensor) const { return elements.find(tensor) != std::string::npos; }
 };
 
-// Fills struct Said, which `to` points to.
-void take(void* to, const wavejit_problem* told);
+Said said_of(const ProblemDescriptor& from, std::string text);
 
 // A tensor of the call: where its elements lie, and in which input, or at which element of the output.
 struct Placed {

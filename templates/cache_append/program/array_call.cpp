@@ -27,6 +27,7 @@ namespace {
 using namespace tools;
 using attention::program::add_parsed;
 using attention::program::parse_number;
+using tools::Result;
 
 // K, V and Q, and what comes of them.
 constexpr std::size_t sides = 3;
@@ -166,7 +167,8 @@ class AppendCall : public ArrayCall {
   Result<void> launch(wavejit_call_report* report) override {
     const Said& said = all_->said;
     wavejit_cache_append_arguments call{};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_CACHE_APPEND;
     wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
     wavejit_tensor* targets[] = {&call.k_cache, &call.v_cache, &call.q_out};
     for (std::size_t side = 0; side < sides; ++side) {
@@ -186,7 +188,7 @@ class AppendCall : public ArrayCall {
       call.positions = memory_[(2 * sides) + 1].data();
       call.position_bytes = sizeof(std::int32_t);
     }
-    call.report = report;
+    call.head.report = report;
     return checked(wavejit_cache_append(engine_, &call, nullptr));
   }
 

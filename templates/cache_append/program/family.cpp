@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "templates/attention/program/cache_formats.h"
+#include "templates/cache_append/call/descriptor.h"
 #include "templates/cache_append/program/appended.h"
 #include "templates/cache_append/program/array_call.h"
 #include "templates/cache_append/program/invariance.h"
 #include "templates/cache_append/program/narrow_output.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::cache_append::program {
 namespace {
 
 using namespace tools;
+using tools::Result;
 
 constexpr std::int64_t columns = 8;
 
@@ -27,7 +30,8 @@ wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* 
                                        void* output) {
   const Said& said = all.said;
   wavejit_cache_append_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_CACHE_APPEND;
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   wavejit_tensor* targets[] = {&call.k_cache, &call.v_cache, &call.q_out};
   for (std::size_t side = 0; side < 3; ++side) {
@@ -124,9 +128,10 @@ class CacheAppend : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    Said said;
-    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &said)); !parsed)
-      return std::unexpected(parsed.error());
+    std::string text;
+    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
+    if (!parsed) return std::unexpected(parsed.error());
+    const Said said = said_of(*parsed, std::move(text));
     const std::shared_ptr<Appended> all = make_appended(said);
 
     ArrayProblem problem;
@@ -158,7 +163,7 @@ class CacheAppend : public Family {
     problem.launch = [all](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                            wavejit_call_report* report) {
       wavejit_cache_append_arguments call = call_of(*all, nullptr, inputs, output);
-      call.report = report;
+      call.head.report = report;
       return checked(wavejit_cache_append(engine, &call, nullptr));
     };
     problem.exact = [all](std::int64_t row) {
@@ -194,7 +199,7 @@ class CacheAppend : public Family {
     problem.launch = [all, output](wavejit_engine* engine, std::span<void* const> inputs, void* memory,
                                    wavejit_call_report* report) {
       wavejit_cache_append_arguments call = call_of(*all, output.get(), inputs, memory);
-      call.report = report;
+      call.head.report = report;
       return checked(wavejit_cache_append(engine, &call, nullptr));
     };
     const auto row_of = [output](std::int64_t row, bool bound) {

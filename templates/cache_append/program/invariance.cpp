@@ -158,7 +158,8 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
       positions.push_back(token < 0 ? 0 : batch.positions[static_cast<std::size_t>(token)]);
   }
   wavejit_cache_append_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_CACHE_APPEND;
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   for (std::size_t side = 0; side < tensor_sides; ++side) {
     const std::int64_t row = batch.dims[side] + change.gap;
@@ -183,7 +184,7 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
                 {count / sequences * of_token, of_token, row, 1});
   }
   wavejit_tensor* caches[] = {&call.k_cache, &call.v_cache};
-  wavejit_tensor* scales[] = {&call.k_scale, &call.v_scale};
+  wavejit_tensor* scales[] = {&call.scales.k_scale, &call.scales.v_scale};
   for (std::size_t side = 0; side < tensor_sides - 1; ++side) {
     *caches[side] = strided(targets.memory[side], batch.cache ? batch.cache_type : batch.dtype(),
                             {cache.pages, cache.page, batch.heads[side], batch.dims[side]},
@@ -194,7 +195,7 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
             ? wavejit_dense_tensor(targets.scales[side], WAVEJIT_FP32, cache.pages, cache.page, batch.heads[side], 1)
             : wavejit_dense_tensor(targets.scales[side], WAVEJIT_FP32, 1, 1, batch.heads[side], 1);
   }
-  call.token_scales = batch.found_scales ? 1 : 0;
+  call.scales.token_scales = batch.found_scales ? 1 : 0;
   const std::size_t queries = batch.row(2) * static_cast<std::size_t>(count);
   void* turned = arrays.out(queries * 2);
   if (queries > 0)

@@ -209,9 +209,9 @@ void NarrowOutput::place(wavejit_cache_append_arguments& call, void* output, voi
     return;
   }
   const bool tokens = said.scales == Scales::tokens;
-  call.token_scales = tokens ? 1 : 0;
-  const std::pair<wavejit_tensor*, wavejit_tensor*> sides[] = {{&call.k_cache, &call.k_scale},
-                                                               {&call.v_cache, &call.v_scale}};
+  call.scales.token_scales = tokens ? 1 : 0;
+  const std::pair<wavejit_tensor*, wavejit_tensor*> sides[] = {{&call.k_cache, &call.scales.k_scale},
+                                                               {&call.v_cache, &call.scales.v_scale}};
   for (const std::size_t side : {0, 1}) {
     if (all_->sources[side].empty()) continue;
     wavejit_tensor& cache = *sides[side].first;

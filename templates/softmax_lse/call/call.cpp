@@ -40,8 +40,8 @@ Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_st
 SoftmaxCall::SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem,
                          const boards::Board& target, const families::Toggles& toggles)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target), toggles_(toggles) {
-  report = call.report;
-  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
+  report = call.head.report;
+  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
 }
 
 Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
@@ -87,7 +87,7 @@ Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*ke
   return {};
 }
 
-SoftmaxCall::WhenMissing SoftmaxCall::when_missing() const { return attention::when_missing(call_.flags); }
+SoftmaxCall::WhenMissing SoftmaxCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string SoftmaxCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {
@@ -98,7 +98,8 @@ std::string SoftmaxCall::descriptor(Line line) const {
       .query_length = problem_.query_length,
       .key_length = problem_.key_length,
       .unaligned = problem_.shape.access == Access::elements && problem_.key_length % 2 == 0,
-      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
+      .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix, call_.mask.window_left,
+                                  call_.mask.window_right),
       .lse = call_.lse.data != nullptr,
       .key_lengths = {},
       .scale = {},
@@ -106,7 +107,7 @@ std::string SoftmaxCall::descriptor(Line line) const {
   };
   if (!descriptor.mask.causal) descriptor.mask.causal_prefix.reset();
   // The scale is no part of a kernel.
-  const bool says_scale = call_.scale != 0 || (call_.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
+  const bool says_scale = call_.scale != 0 || (call_.head.flags & WAVEJIT_SCALE_IS_ZERO) != 0;
   if (line == Line::whole && says_scale) descriptor.scale = attention::text_of(call_.scale);
   return to_text(descriptor);
 }

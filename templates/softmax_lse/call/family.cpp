@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // softmax_lse as the runtime and its tools know it.
-#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -14,34 +13,12 @@ namespace {
 using families::Toggles;
 using targets::Target;
 
-template <typename Number>
-Number value_of(std::string_view text, Number otherwise) {
-  Number value{};
-  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
-}
-
 class Described final : public families::DescribedProblem {
  public:
   explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
   std::string text() const override { return to_text(descriptor_); }
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return descriptor_.shape().shape();
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = attention::told_type(descriptor_.scores);
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.query_length;
-    told.key_length = descriptor_.key_length;
-    told.query_heads = told.kv_heads = descriptor_.heads;
-    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    tell(descriptor_.mask, told);
-    told.lse = descriptor_.lse ? 1 : 0;
-    told.scale = value_of(descriptor_.scale, 1.0F);
-    told.seed = value_of(descriptor_.seed, std::int64_t{-1});
-    return told;
   }
 
  private:

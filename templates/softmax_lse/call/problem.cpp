@@ -2,11 +2,12 @@
 #include "templates/softmax_lse/call/problem.h"
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
@@ -151,16 +152,20 @@ SoftmaxShape SoftmaxShape::of(std::uint64_t code) {
   return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, SoftmaxShape>(code);
 }
 
+namespace {
+
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"local_chunk", offsetof(wavejit_softmax_lse_arguments, mask.local_chunk), 4},
+    families::AbsentField{"causal_flags", offsetof(wavejit_softmax_lse_arguments, mask.causal_flags), 8},
+};
+
+}  // namespace
+
 Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_softmax_lse_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_SOFTMAX_LSE, "softmax_lse", absent_fields); !head)
+    return std::unexpected(std::move(head.error()));
   const wavejit_softmax_lse_arguments& call = *arguments;
-  if (call.report != nullptr) {
-    if (auto size = families::check_output_size(*call.report, "report"); !size)
-      return std::unexpected(std::move(size.error()));
-  }
   const Tensor scores = {"scores", call.scores};
   const Tensor weights = {"weights", call.weights};
   const Tensor lse = {"lse", call.lse};
@@ -173,7 +178,7 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
     step = refused("key_lengths", pointer_text(call.key_lengths), "null, or device memory aligned to 4 bytes");
   if (!step) return std::unexpected(std::move(step.error()));
 
-  const Result<float> scale_log2e = attention::check_scale(call.scale, call.flags, 1);
+  const Result<float> scale_log2e = attention::check_scale(call.scale, call.head.flags, 1);
   const DataType scores_type = *type_of(call.scores.dtype);
   const DataType weights_type = call.weights.data != nullptr ? *type_of(call.weights.dtype) : scores_type;
   const std::int64_t keys = call.scores.sizes[3];
@@ -190,16 +195,16 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
       .scale_log2e = scale_log2e.value_or(0.0F),
   };
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
-  const Result<attention::MaskChoice> mask = attention::check_mask(attention::mask_fields(call), keys);
+  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, keys);
   if (!mask) return std::unexpected(mask.error());
   const attention::MaskChoice window = attention::as_window(*mask);
   problem.window_left = window.left;
   problem.window_right = window.right;
-  problem.bottom_right = call.mask != WAVEJIT_MASK_NONE && (call.mask & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.causal_prefix);
+  problem.bottom_right = call.mask.bits != WAVEJIT_MASK_NONE && (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
+  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
   constexpr std::uint32_t known =
       WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  step = attention::check_flags(call.flags, known, call.scale);
+  step = attention::check_flags(call.head.flags, known, call.scale);
   if (step && call.reserved != 0) step = refused("reserved", std::to_string(call.reserved), "0");
   if (!step) return std::unexpected(std::move(step.error()));
   return problem;

@@ -30,6 +30,7 @@ using attention::program::parse_number;
 using attention::program::rules_of;
 using attention::program::ScoreRules;
 using attention::program::visible_keys;
+using tools::Result;
 
 std::optional<float> parse_scale(const std::string& text) {
   const auto value = parse_number<float>(text);
@@ -141,14 +142,15 @@ class SoftmaxCall : public ArrayCall {
 
   Result<void> launch(wavejit_call_report* report) override {
     wavejit_softmax_lse_arguments call{};
-    call.size = sizeof call;
+    call.head.size = sizeof call;
+    call.head.family = WAVEJIT_SOFTMAX_LSE;
     call.scores = tensor(memory_->scores, scores_type_, shape_[3]);
     if (with_weights()) call.weights = tensor(memory_->weights, weights_type_, shape_[3]);
     if (with_lse()) call.lse = tensor(memory_->lse, "fp32", 1);
     call.scale = scale();
-    if (call.scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-    mask_.describe(call);
-    call.report = report;
+    if (call.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+    mask_.describe(call.mask);
+    call.head.report = report;
     return checked(wavejit_softmax_lse(engine_, &call, nullptr));
   }
 

@@ -7,10 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/call/data_type.h"
+#include "templates/attention/program/experiment.h"
 #include "templates/attention/program/score_rules.h"
+#include "templates/softmax_lse/call/descriptor.h"
 #include "templates/softmax_lse/program/array_call.h"
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::softmax_lse::program {
 namespace {
@@ -20,8 +24,10 @@ using attention::program::CallMask;
 using attention::program::rules_of;
 using attention::program::visible_keys;
 using attention::program::VisibleKeys;
+using tools::bytes_of;
+using tools::Result;
 
-// What the library says of a descriptor.
+// What a descriptor says, as arrays and calls take it.
 struct Said {
   std::string text;
   std::int32_t scores = WAVEJIT_FP32;
@@ -38,33 +44,24 @@ struct Said {
   std::uint64_t seed = 1;
 };
 
-bool has_word(std::string_view text, std::string_view word) {
-  return (std::string(text) + ' ').find(' ' + std::string(word) + ' ') != std::string::npos;
-}
-
-// The two words that struct wavejit_problem has no field for stand in the canonical text.
-void take(void* to, const wavejit_problem* told) {
-  Said& said = *static_cast<Said*>(to);
-  said.text = told->text;
-  said.scores = said.weights = told->dtype;
-  for (const auto& [word, type] : {std::pair{"weights=fp32", WAVEJIT_FP32},
-                                   {"weights=fp16", WAVEJIT_FP16},
-                                   {"weights=bf16", WAVEJIT_BF16},
-                                   {"weights=none", WAVEJIT_DTYPE_NONE}})
-    if (has_word(said.text, word)) said.weights = type;
-  said.unaligned = has_word(said.text, "unaligned");
-  said.lse = told->lse != 0;
-  said.batch = told->batch;
-  said.heads = told->query_heads;
-  said.rows = told->query_length;
-  said.keys = told->key_length;
-  said.mask = {.bits = told->mask,
-               .causal_prefix = told->causal_prefix,
-               .window_left = told->window_left,
-               .window_right = told->window_right};
-  if (told->key_lengths != nullptr) said.lengths.assign(told->key_lengths, told->key_lengths + told->batch);
-  said.scale = told->scale;
-  if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
+Said said_of(const ProblemDescriptor& from, std::string text) {
+  const wavejit_masking mask = attention::masking_of(from.mask);
+  return {.text = std::move(text),
+          .scores = attention::told_type(from.scores),
+          .weights = from.weights ? attention::told_type(*from.weights) : std::int32_t{WAVEJIT_DTYPE_NONE},
+          .unaligned = from.unaligned,
+          .lse = from.lse,
+          .batch = from.batch,
+          .heads = from.heads,
+          .rows = from.query_length,
+          .keys = from.key_length,
+          .mask = {.bits = mask.bits,
+                   .causal_prefix = mask.causal_prefix,
+                   .window_left = mask.window_left,
+                   .window_right = mask.window_right},
+          .lengths = {from.key_lengths.begin(), from.key_lengths.end()},
+          .scale = attention::program::number_in(from.scale, 1.0F),
+          .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
 }
 
 std::optional<HalfType> half_of(std::int32_t type) {
@@ -119,9 +116,10 @@ class SoftmaxLse : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto said = std::make_shared<Said>();
-    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, said.get())); !parsed)
-      return std::unexpected(parsed.error());
+    std::string text;
+    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
+    if (!parsed) return std::unexpected(parsed.error());
+    const auto said = std::make_shared<const Said>(said_of(*parsed, std::move(text)));
 
     // A spread of eight powers of two and more: rows with one great key, and rows with many.
     auto values = std::make_shared<std::vector<float>>(
@@ -150,19 +148,20 @@ class SoftmaxLse : public Family {
                                          wavejit_call_report* report) {
       const std::int64_t bytes = said->scores == WAVEJIT_FP32 ? 4 : 2;
       wavejit_softmax_lse_arguments call{};
-      call.size = sizeof call;
+      call.head.size = sizeof call;
+      call.head.family = WAVEJIT_SOFTMAX_LSE;
       call.scores =
           dense(static_cast<const char*>(inputs[0]) + (shifted(*said) * bytes), said->scores, *said, said->keys);
       if (has_weights) call.weights = dense(output, said->weights, *said, said->keys);
       if (said->lse) call.lse = dense(has_weights ? inputs.back() : output, WAVEJIT_FP32, *said, 1);
       if (!said->lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
       call.scale = said->scale;
-      if (said->scale == 0) call.flags = WAVEJIT_SCALE_IS_ZERO;
-      call.mask = said->mask.bits;
-      call.window_left = said->mask.window_left;
-      call.window_right = said->mask.window_right;
-      call.causal_prefix = said->mask.causal_prefix;
-      call.report = report;
+      if (said->scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+      call.mask.bits = said->mask.bits;
+      call.mask.window_left = said->mask.window_left;
+      call.mask.window_right = said->mask.window_right;
+      call.mask.causal_prefix = said->mask.causal_prefix;
+      call.head.report = report;
       return checked(wavejit_softmax_lse(engine, &call, nullptr));
     };
     problem.exact = [said, values, has_weights](std::int64_t row) {

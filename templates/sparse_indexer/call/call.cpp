@@ -61,15 +61,15 @@ IndexerCall::IndexerCall(const wavejit_sparse_indexer_arguments& call, const Ind
       board_(board),
       parts_(parts_of(problem, board)),
       rounds_{.sequences = problem.batch, .rows = problem.query_length} {
-  report = call.report;
-  workspace = call.workspace;
-  judges_device_memory = (call.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
+  report = call.head.report;
+  workspace = call.split.workspace;
+  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
   const Parts whole = {.count = 1, .keys = problem.key_length};
-  const std::uint64_t reach = call.workspace != nullptr ? call.workspace_bytes : most_workspace;
+  const std::uint64_t reach = call.split.workspace != nullptr ? call.split.workspace_bytes : most_workspace;
   if (!problem.keeps_scores) {
     // Scores have a tensor: a workspace shortens long rows, and no call needs one.
     const std::uint64_t all = problem.rows() * chosen_row_bytes(problem, parts_);
-    if (call.workspace == nullptr || reach < all) parts_ = whole;
+    if (call.split.workspace == nullptr || reach < all) parts_ = whole;
     if (parts_.count == 1) return;
   } else if (reach < score_row_bytes(problem) + chosen_row_bytes(problem, parts_)) {
     parts_ = whole;
@@ -145,7 +145,7 @@ void IndexerCall::add_scores(const RowArguments& rows, families::LaunchPlan& pla
     scores_arguments_.scales_row_stride = stride_bytes(call_.key_scales, 1, sizeof(float));
   }
   if (problem_.shape.paged) {
-    scores_arguments_.pages = attention::page_arguments(paging_of(call_));
+    scores_arguments_.pages = attention::page_arguments(call_.keys, call_.pages);
     constexpr std::uint32_t granule_shift = 4;
     scores_arguments_.granule_shift = call_.keys.sizes[1] == 1 ? 0 : granule_shift;
   }
@@ -215,7 +215,7 @@ void IndexerCall::add_select(const RowArguments& rows, const void* memory, famil
   plan.add(launch, kernel);
 }
 
-IndexerCall::WhenMissing IndexerCall::when_missing() const { return attention::when_missing(call_.flags); }
+IndexerCall::WhenMissing IndexerCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string IndexerCall::descriptor(Line /*line*/) const {
   ProblemDescriptor descriptor = {
@@ -228,7 +228,8 @@ std::string IndexerCall::descriptor(Line /*line*/) const {
       .top_k = problem_.top_k,
       .key_scales = call_.key_scales.data != nullptr,
       .scores = problem_.shape.scores && problem_.shape.selects && call_.scores.data != nullptr,
-      .mask = attention::words_of(call_.mask, call_.causal_prefix, call_.window_left, call_.window_right),
+      .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix, call_.mask.window_left,
+                                  call_.mask.window_right),
       .key_lengths = {},
       .seed = {},
   };
@@ -244,7 +245,7 @@ Result<void> IndexerCall::judge(families::DeviceMemory& memory) const {
 families::WorkspaceWords IndexerCall::workspace_words() const {
   return {.reason = "scores of " + std::to_string(rounds_.sequences * std::uint64_t{rounds_.rows}) + " rows",
           .captured = "scores are kept until the list is made",
-          .instead = "a workspace of wavejit_sparse_indexer_workspace bytes"};
+          .instead = "a workspace of wavejit_call_workspace bytes"};
 }
 
 }  // namespace wavejit::sparse_indexer

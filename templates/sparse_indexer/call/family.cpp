@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // sparse_indexer as the runtime and its tools know it.
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,27 +53,6 @@ class Described final : public families::DescribedProblem {
     IndexerShape shape = descriptor_.shape();
     shape.shared = shape.scores && sharing_of(board, toggles, descriptor_.query_length);
     return shape.shape();
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = attention::told_type(descriptor_.type);
-    told.layout = descriptor_.page_size != 0 ? WAVEJIT_LAYOUT_PAGED : WAVEJIT_LAYOUT_BSHD;
-    told.batch = descriptor_.batch;
-    told.query_length = descriptor_.query_length;
-    told.key_length = descriptor_.key_length;
-    told.query_heads = descriptor_.heads;
-    told.kv_heads = descriptor_.type == DataType::fp32 ? 0 : 1;
-    told.head_dim_qk = descriptor_.type == DataType::fp32 ? 0 : head_dim;
-    told.page_size = descriptor_.page_size;
-    if (!descriptor_.key_lengths.empty()) told.key_lengths = descriptor_.key_lengths.data();
-    tell(descriptor_.mask, told);
-    told.scale = 1;
-    const std::string& seed = descriptor_.seed;
-    told.seed = -1;
-    std::from_chars(seed.data(), seed.data() + seed.size(), told.seed);
-    return told;
   }
 
  private:

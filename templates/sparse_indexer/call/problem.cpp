@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 #include "families/call/tensor_memory.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
@@ -87,7 +88,7 @@ Check check_queries(const Call& call) {
 // Sizes of keys: of a sequence, or of the cache's pages.
 Check check_keys(const Call& call) {
   const Named keys = {"keys", &call.keys};
-  const bool paged = call.block_table != nullptr;
+  const bool paged = call.pages.block_table != nullptr;
   if (auto sizes = attention::check_sizes(keys, false, paged ? attention::max_pages : max_batch); !sizes) return sizes;
   if (!paged && call.keys.sizes[0] != call.queries.sizes[0])
     return refuse(refusal::mismatch(keys, 0, call.queries.sizes[0], "queries.sizes[0]"));
@@ -97,11 +98,11 @@ Check check_keys(const Call& call) {
   if (auto good = attention::check_tensor(keys, {.dtype = call.queries.dtype, .read_only = true}); !good) return good;
   if (!paged) {
     for (const auto& [name, value] : {std::pair{"max_key_length", call.max_key_length},
-                                      {"table_columns", call.table_columns},
-                                      {"table_row_stride", call.table_row_stride}})
+                                      {"table_columns", call.pages.table_columns},
+                                      {"table_row_stride", call.pages.table_row_stride}})
       if (value != 0) return refused(name, std::to_string(value), "0 without block_table");
-    if (call.table_starts != nullptr)
-      return refused("table_starts", pointer_text(call.table_starts), "null without block_table");
+    if (call.pages.table_starts != nullptr)
+      return refused("table_starts", pointer_text(call.pages.table_starts), "null without block_table");
     return {};
   }
   if (call.max_key_length < 1 || call.max_key_length > attention::max_paged_length)
@@ -113,7 +114,7 @@ Check check_keys(const Call& call) {
                    "1, and multiples of " + std::to_string(attention::page_granule) + " up to " +
                        std::to_string(attention::max_page_size));
   if (auto apart = attention::check_no_overlap(keys, 3, head_dim); !apart) return apart;
-  return attention::check_pages(paging_of(call), call.max_key_length);
+  return attention::check_pages(call.keys, call.keys, call.pages, WAVEJIT_PAGES_OF_ROWS, call.max_key_length);
 }
 
 Check check_weights(const Call& call) {
@@ -143,11 +144,12 @@ Check check_given(const Call& call) {
        {std::pair{"keys", &call.keys}, {"weights", &call.weights}, {"key_scales", &call.key_scales}})
     if (tensor->data != nullptr)
       return refused(std::string(name) + ".data", pointer_text(tensor->data), "null where queries.data is null");
-  for (const auto& [name, array] : {std::pair{"block_table", call.block_table}, {"table_starts", call.table_starts}})
+  for (const auto& [name, array] :
+       {std::pair{"block_table", call.pages.block_table}, {"table_starts", call.pages.table_starts}})
     if (array != nullptr) return refused(name, pointer_text(array), "null where queries.data is null");
   for (const auto& [name, value] : {std::pair{"max_key_length", call.max_key_length},
-                                    {"table_columns", call.table_columns},
-                                    {"table_row_stride", call.table_row_stride}})
+                                    {"table_columns", call.pages.table_columns},
+                                    {"table_row_stride", call.pages.table_row_stride}})
     if (value != 0) return refused(name, std::to_string(value), "0 where queries.data is null");
   if (call.scores.data == nullptr)
     return refused("queries.data", "null", "device memory here, or scores in scores.data");
@@ -238,25 +240,25 @@ Check check_row_arrays(const Call& call) {
 }
 
 Check check_workspace(const Call& call, const IndexerProblem& problem) {
-  if (call.workspace == nullptr) {
-    if (call.workspace_bytes == 0) return {};
-    return refused("workspace_bytes", std::to_string(call.workspace_bytes), "0 without a workspace");
+  if (call.split.workspace == nullptr) {
+    if (call.split.workspace_bytes == 0) return {};
+    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes), "0 without a workspace");
   }
-  if (reinterpret_cast<std::uintptr_t>(call.workspace) % workspace_alignment != 0)
-    return refused("workspace", pointer_text(call.workspace), "null, or device memory aligned to 256 bytes");
-  if (problem.keeps_scores && call.workspace_bytes < score_row_bytes(problem))
-    return refused("workspace_bytes", std::to_string(call.workspace_bytes),
+  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
+    return refused("workspace", pointer_text(call.split.workspace), "null, or device memory aligned to 256 bytes");
+  if (problem.keeps_scores && call.split.workspace_bytes < score_row_bytes(problem))
+    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes),
                    std::to_string(score_row_bytes(problem)) +
-                       " and more: the scores of a row (wavejit_sparse_indexer_workspace says what all rows take)");
-  const std::uint64_t begin = attention::address(call.workspace);
-  const Range workspace = {.begin = begin, .end = begin + call.workspace_bytes, .dense = true};
+                       " and more: the scores of a row (wavejit_call_workspace says what all rows take)");
+  const std::uint64_t begin = attention::address(call.split.workspace);
+  const Range workspace = {.begin = begin, .end = begin + call.split.workspace_bytes, .dense = true};
   for (const Named& tensor :
        {Named{"queries", &call.queries}, Named{"keys", &call.keys}, Named{"weights", &call.weights},
         Named{"key_scales", &call.key_scales}, Named{"scores", &call.scores}})
     if (tensor.tensor->data != nullptr &&
         families::surely_share(families::range_of(*tensor.tensor, attention::element_bytes_of(*tensor.tensor)),
                                workspace))
-      return refused("workspace", pointer_text(call.workspace),
+      return refused("workspace", pointer_text(call.split.workspace),
                      std::string("memory that ") + tensor.name + " does not use");
   return {};
 }
@@ -275,17 +277,6 @@ IndexerShape IndexerShape::of(std::uint64_t code) { return families::shape_of_co
 
 void take_rows(IndexerProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
   problem.shape.shared = problem.shape.scores && sharing_of(target, toggles, problem.query_length);
-}
-
-attention::PagingCall paging_of(const Call& call) {
-  return {.k = call.keys,
-          .v = call.keys,
-          .block_table = call.block_table,
-          .table_starts = call.table_starts,
-          .table_columns = call.table_columns,
-          .table_row_stride = call.table_row_stride,
-          .page_layout = WAVEJIT_PAGES_OF_ROWS,
-          .first_keys = false};
 }
 
 std::uint64_t score_row_bytes(const IndexerProblem& problem) {
@@ -351,20 +342,32 @@ Rounds rounds_of(const IndexerProblem& problem, const Parts& chosen, std::uint64
   return rounds;
 }
 
+std::uint64_t useful_workspace(const IndexerProblem& problem, const boards::Board& board) {
+  const Parts parts = parts_of(problem, board);
+  const std::uint64_t chosen = chosen_row_bytes(problem, parts);
+  if (problem.keeps_scores) return rounds_of(problem, parts, most_workspace).workspace_bytes;
+  return chosen != 0 ? rounds_of(problem, parts, chosen * problem.rows()).workspace_bytes : 0;
+}
+
+namespace {
+
+// What the parts have and this family has not.
+constexpr std::array absent_fields = {
+    families::AbsentField{"local_chunk", offsetof(wavejit_sparse_indexer_arguments, mask.local_chunk), 4},
+    families::AbsentField{"causal_flags", offsetof(wavejit_sparse_indexer_arguments, mask.causal_flags), 8},
+    families::AbsentField{"splits", offsetof(wavejit_sparse_indexer_arguments, split.splits), 8},
+};
+
+}  // namespace
+
 Result<IndexerProblem> check(const Call* arguments) {
-  if (arguments == nullptr)
-    return fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_sparse_indexer_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_SPARSE_INDEXER, "sparse_indexer", absent_fields); !head)
+    return std::unexpected(std::move(head.error()));
   const Call& call = *arguments;
-  if (call.report != nullptr) {
-    if (auto size = families::check_output_size(*call.report, "report"); !size)
-      return std::unexpected(std::move(size.error()));
-  }
   IndexerProblem problem;
   problem.shape.scores = call.queries.data != nullptr;
   problem.shape.selects = call.top_k != 0;
-  problem.shape.paged = call.block_table != nullptr;
+  problem.shape.paged = call.pages.block_table != nullptr;
   Check step;
   if (problem.shape.scores) {
     step = check_queries(call);
@@ -397,15 +400,15 @@ Result<IndexerProblem> check(const Call* arguments) {
   if (step) step = check_workspace(call, problem);
   if (!step) return std::unexpected(std::move(step.error()));
 
-  const Result<attention::MaskChoice> mask = attention::check_mask(attention::mask_fields(call), keys);
+  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, keys);
   if (!mask) return std::unexpected(mask.error());
   const attention::MaskChoice window = attention::as_window(*mask);
   problem.window_left = window.left;
   problem.window_right = window.right;
-  problem.bottom_right = call.mask != WAVEJIT_MASK_NONE && (call.mask & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.causal_prefix);
+  problem.bottom_right = call.mask.bits != WAVEJIT_MASK_NONE && (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
+  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
   constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
-  step = attention::check_flags(call.flags, known, 0);
+  step = attention::check_flags(call.head.flags, known, 0);
   if (!step) return std::unexpected(std::move(step.error()));
   return problem;
 }

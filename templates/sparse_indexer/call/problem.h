@@ -57,8 +57,6 @@ using attention::max_batch;
 // A row's number among all is a signed one of 32 bits.
 inline constexpr std::int64_t max_rows = 0x7FFFFFFF;
 
-attention::PagingCall paging_of(const wavejit_sparse_indexer_arguments& call);
-
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<IndexerProblem> check(const wavejit_sparse_indexer_arguments* arguments);
 // Whether its rows share keys: what the target's table says, or a developer.
@@ -92,5 +90,7 @@ struct Rounds {
 Rounds rounds_of(const IndexerProblem& problem, const Parts& parts, std::uint64_t reach);
 // What an engine takes on its own.
 inline constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20;
+// Bytes with which a call takes its fewest rounds; 0: it needs none.
+std::uint64_t useful_workspace(const IndexerProblem& problem, const boards::Board& board);
 
 }  // namespace wavejit::sparse_indexer

@@ -13,13 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "templates/attention/call/data_type.h"
 #include "templates/attention/program/cache_formats.h"
+#include "templates/attention/program/experiment.h"
 #include "templates/attention/program/score_rules.h"
+#include "templates/sparse_indexer/call/descriptor.h"
 #include "templates/sparse_indexer/program/invariance.h"
 #include "templates/sparse_indexer/program/reference.h"
 #include "templates/sparse_indexer/program/tuning.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::sparse_indexer::program {
 namespace {
@@ -28,10 +32,12 @@ using namespace tools;
 using attention::program::CallMask;
 using attention::program::rules_of;
 using attention::program::visible_keys;
+using tools::bytes_of;
+using tools::Result;
 
 constexpr std::int64_t dims = 128;
 
-// What the library says of a descriptor.
+// What a descriptor says, as arrays and calls take it.
 struct Said {
   std::string text;
   std::int32_t type = WAVEJIT_BF16;  // fp32: scores are given
@@ -51,30 +57,23 @@ struct Said {
   std::size_t all_rows() const { return static_cast<std::size_t>(batch * rows); }
 };
 
-bool has_word(std::string_view text, std::string_view word) {
-  return (std::string(text) + ' ').find(' ' + std::string(word) + ' ') != std::string::npos;
-}
-
-// What struct wavejit_problem has no field for stands in the canonical text.
-void take(void* to, const wavejit_problem* told) {
-  Said& said = *static_cast<Said*>(to);
-  said.text = told->text;
-  said.type = told->dtype;
-  said.batch = told->batch;
-  said.rows = told->query_length;
-  said.keys = told->key_length;
-  said.heads = told->query_heads;
-  said.page = told->page_size;
-  constexpr std::string_view top = " top=";
-  if (const auto at = said.text.find(top); at != std::string::npos)
-    said.top = std::stoll(said.text.substr(at + top.size()));
-  said.key_scales = has_word(said.text, "key_scales");
-  said.mask = {.bits = told->mask,
-               .causal_prefix = told->causal_prefix,
-               .window_left = told->window_left,
-               .window_right = told->window_right};
-  if (told->key_lengths != nullptr) said.lengths.assign(told->key_lengths, told->key_lengths + told->batch);
-  if (told->seed >= 0) said.seed = static_cast<std::uint64_t>(told->seed);
+Said said_of(const ProblemDescriptor& from, std::string text) {
+  const wavejit_masking mask = attention::masking_of(from.mask);
+  return {.text = std::move(text),
+          .type = attention::told_type(from.type),
+          .batch = from.batch,
+          .rows = from.query_length,
+          .keys = from.key_length,
+          .heads = from.heads,
+          .page = from.page_size,
+          .top = from.top_k,
+          .key_scales = from.key_scales,
+          .mask = {.bits = mask.bits,
+                   .causal_prefix = mask.causal_prefix,
+                   .window_left = mask.window_left,
+                   .window_right = mask.window_right},
+          .lengths = {from.key_lengths.begin(), from.key_lengths.end()},
+          .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
 }
 
 HalfType half_of(std::int32_t type) { return type == WAVEJIT_FP16 ? HalfType::fp16 : HalfType::bf16; }
@@ -212,7 +211,8 @@ std::vector<std::vector<std::byte>> arrays_of(const Said& said, const Numbers& n
 
 wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const> given, void* output) {
   wavejit_sparse_indexer_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   if (said.given()) {
     call.scores = wavejit_dense_tensor(given[scores], WAVEJIT_FP32, said.batch, said.rows, 1, said.keys);
   } else {
@@ -224,8 +224,8 @@ wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const
     call.weights = wavejit_dense_tensor(given[weights], WAVEJIT_FP32, said.batch, said.rows, said.heads, 1);
     if (said.key_scales) call.key_scales = wavejit_dense_tensor(given[scales], WAVEJIT_FP32, outer, inner, 1, 1);
     if (said.page != 0) {
-      call.block_table = static_cast<const std::int32_t*>(given[table]);
-      call.table_columns = said.columns();
+      call.pages.block_table = static_cast<const std::int32_t*>(given[table]);
+      call.pages.table_columns = said.columns();
       call.max_key_length = said.keys;
     }
     if (said.top == 0) call.scores = wavejit_dense_tensor(output, WAVEJIT_FP32, said.batch, said.rows, 1, said.keys);
@@ -235,10 +235,10 @@ wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const
     call.top_k = said.top;
   }
   if (!said.lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(given[lengths]);
-  call.mask = said.mask.bits;
-  call.window_left = said.mask.window_left;
-  call.window_right = said.mask.window_right;
-  call.causal_prefix = said.mask.causal_prefix;
+  call.mask.bits = said.mask.bits;
+  call.mask.window_left = said.mask.window_left;
+  call.mask.window_right = said.mask.window_right;
+  call.mask.causal_prefix = said.mask.causal_prefix;
   return call;
 }
 
@@ -297,9 +297,10 @@ class SparseIndexer : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto said = std::make_shared<Said>();
-    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, said.get())); !parsed)
-      return std::unexpected(parsed.error());
+    std::string text;
+    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
+    if (!parsed) return std::unexpected(parsed.error());
+    const auto said = std::make_shared<const Said>(said_of(*parsed, std::move(text)));
     const auto numbers = std::make_shared<Numbers>(numbers_of(*said));
     ArrayProblem problem;
     problem.text = said->text;
@@ -309,14 +310,14 @@ class SparseIndexer : public Family {
     problem.launch = [said](wavejit_engine* engine, std::span<void* const> given, void* output,
                             wavejit_call_report* report) {
       wavejit_sparse_indexer_arguments call = call_of(*said, given, output);
-      call.report = report;
+      call.head.report = report;
       return checked(wavejit_sparse_indexer(engine, &call, nullptr));
     };
     problem.workspace_bytes = [said](wavejit_engine* engine, std::span<void* const> given,
                                      void* output) -> Result<std::uint64_t> {
       const wavejit_sparse_indexer_arguments call = call_of(*said, given, output);
       std::size_t bytes = 0;
-      if (auto asked = checked(wavejit_sparse_indexer_workspace(engine, &call, &bytes)); !asked)
+      if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
         return std::unexpected(asked.error());
       return bytes;
     };

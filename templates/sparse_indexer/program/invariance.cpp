@@ -143,15 +143,16 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
   const auto all_rows = static_cast<std::size_t>(in.batch * in.rows);
   const std::int64_t inner = change.page == 0 ? in.keys : change.page;
   wavejit_sparse_indexer_arguments call{};
-  call.size = sizeof call;
+  call.head.size = sizeof call;
+  call.head.family = WAVEJIT_SPARSE_INDEXER;
   call.queries = wavejit_dense_tensor(arrays.in(in.queries), type, in.batch, in.rows, batch.heads, index_dims);
   call.keys = wavejit_dense_tensor(arrays.in(in.vectors), type, in.slots / inner, inner, 1, index_dims);
   call.weights = wavejit_dense_tensor(arrays.in(in.weights), WAVEJIT_FP32, in.batch, in.rows, batch.heads, 1);
   call.key_scales = wavejit_dense_tensor(arrays.in(in.scales), WAVEJIT_FP32, in.slots / inner, inner, 1, 1);
   call.key_ends = arrays.in(in.ends);
   if (change.page != 0) {
-    call.block_table = arrays.in(in.table);
-    call.table_columns = (in.keys + change.page - 1) / change.page;
+    call.pages.block_table = arrays.in(in.table);
+    call.pages.table_columns = (in.keys + change.page - 1) / change.page;
     call.max_key_length = in.keys;
   }
   const std::size_t row_bytes = (static_cast<std::size_t>(in.keys) * 4 + 127) / 128 * 128;
@@ -160,8 +161,8 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
     scores = arrays.out(all_rows * static_cast<std::size_t>(in.keys) * 4);
     call.scores = wavejit_dense_tensor(scores, WAVEJIT_FP32, in.batch, in.rows, 1, in.keys);
   } else {
-    call.workspace_bytes = static_cast<std::size_t>(change.workspace_rows) * row_bytes;
-    call.workspace = arrays.out(call.workspace_bytes);
+    call.split.workspace_bytes = static_cast<std::size_t>(change.workspace_rows) * row_bytes;
+    call.split.workspace = arrays.out(call.split.workspace_bytes);
   }
   const std::size_t listed = all_rows * static_cast<std::size_t>(batch.top);
   void* indices = arrays.out(listed * 4);

@@ -28,13 +28,13 @@ int main(void) {
     if (wavejit_device_copy_in(engine, memory[i], i == 2 ? ones : zeros, sizeof zeros) != WAVEJIT_OK)
       return fail("copy in");
   }
-  struct wavejit_attention_forward_arguments call = {0};
-  call.size = sizeof call;
+  struct wavejit_attention_forward_arguments call = {
+      .head = {.size = sizeof call, .family = WAVEJIT_ATTENTION_FORWARD}};
   call.q = wavejit_dense_tensor(memory[0], WAVEJIT_FP16, 1, length, 1, head_dim);
   call.k = wavejit_dense_tensor(memory[1], WAVEJIT_FP16, 1, length, 1, head_dim);
   call.v = wavejit_dense_tensor(memory[2], WAVEJIT_FP16, 1, length, 1, head_dim);
   call.o = wavejit_dense_tensor(memory[3], WAVEJIT_FP16, 1, length, 1, head_dim);
-  call.scale = 0.125F;
+  call.modifiers.scale = 0.125F;
   if (wavejit_attention_forward(engine, &call, NULL) != WAVEJIT_OK) return fail("attention");
   if (wavejit_device_synchronize(engine) != WAVEJIT_OK) return fail("synchronize");
   if (wavejit_device_copy_out(engine, answer, memory[3], sizeof answer) != WAVEJIT_OK) return fail("copy out");

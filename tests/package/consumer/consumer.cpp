@@ -12,8 +12,8 @@ int main() {
   auto tensor = [](const wavejit::DeviceBuffer& b) { return wavejit::dense(b, WAVEJIT_FP16, 1, 256, 8, 128); };
   wavejit::AttentionForward call;
   call.q = tensor(q), call.k = tensor(k), call.v = tensor(v), call.o = tensor(o);
-  call.scale = 0.0883883F;         // 1 / sqrt(128)
-  engine.attention_forward(call);  // compiles at the first call of a kind, launches ever after
+  call.modifiers.scale = 0.0883883F;  // 1 / sqrt(128)
+  engine.attention_forward(call);     // compiles at the first call of a kind, launches ever after
   engine.synchronize();
   const auto result = o.read<std::uint16_t>();
   // README example ends

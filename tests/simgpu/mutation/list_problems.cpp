@@ -158,9 +158,9 @@ std::vector<CallProblem> lists_of_keys_in_runs() {
       const AttentionOutput output = run_attention(engine, first, [&](wavejit_attention_forward_arguments& call) {
         call.second_k = call.k;
         call.second_v = call.v;
-        call.second_indices = static_cast<const std::int32_t*>(indices.data());
-        if (!counts.empty()) call.second_counts = static_cast<const std::int32_t*>(of_each.data());
-        call.second_top_k = second.top_k;
+        call.second_list.indices = static_cast<const std::int32_t*>(indices.data());
+        if (!counts.empty()) call.second_list.counts = static_cast<const std::int32_t*>(of_each.data());
+        call.second_list.top_k = second.top_k;
       });
       CallResult result = result_of(output);
       result.bits.assign(output.o.begin(), output.o.end());

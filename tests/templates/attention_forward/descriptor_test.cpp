@@ -243,10 +243,11 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
     for (const auto& row : attention_forward::modifier_rows) {
       using attention_forward::Extent;
       if (random() % 2 == 0) continue;
-      const Extent extent = row.is_number         ? Extent::none
+      const Extent extent = row.number != nullptr ? Extent::none
                             : row.extents.empty() ? Extent::one
                                                   : row.extents[random() % row.extents.size()].extent;
-      if (row.is_number || extent != Extent::none) d.add(row.modifier, extent, row.is_number ? "30.5" : "");
+      if (row.number != nullptr || extent != Extent::none)
+        d.add(row.modifier, extent, row.number != nullptr ? "30.5" : "");
     }
     d.splits = static_cast<std::int64_t>(random() % 4) - 1;
     if (random() % 2 == 0) d.scale = std::to_string(static_cast<double>(random() % 1000) / 512);

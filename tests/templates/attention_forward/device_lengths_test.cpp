@@ -29,9 +29,9 @@ class DeviceLengths : public RuntimeTest {
  protected:
   runtime::Result<void> check(const Arrays& arrays) {
     Call call = good_call(1, 10, 12);
-    call.query_starts = arrays.query_starts.data();
-    call.key_starts = arrays.key_starts.data();
-    call.key_lengths = arrays.key_lengths.data();
+    call.sequences.query_starts = arrays.query_starts.data();
+    call.sequences.key_starts = arrays.key_starts.data();
+    call.sequences.key_lengths = arrays.key_lengths.data();
     attention_forward::AttentionProblem problem;
     problem.batch = 3;
     problem.query_length = 7;
@@ -78,11 +78,11 @@ class TableEntries : public RuntimeTest {
   runtime::Result<void> check() {
     Call call = good_call(2, 1, 16);
     call.k.sizes[0] = call.v.sizes[0] = 5;
-    call.key_lengths = lengths_.data();
-    call.block_table = table_.data();
-    call.table_starts = starts_.empty() ? nullptr : starts_.data();
-    call.first_keys = first_keys_.empty() ? nullptr : first_keys_.data();
-    call.table_columns = starts_.empty() ? 3 : std::ssize(table_);
+    call.sequences.key_lengths = lengths_.data();
+    call.pages.block_table = table_.data();
+    call.pages.table_starts = starts_.empty() ? nullptr : starts_.data();
+    call.sequences.first_keys = first_keys_.empty() ? nullptr : first_keys_.data();
+    call.pages.table_columns = starts_.empty() ? 3 : std::ssize(table_);
     attention_forward::AttentionProblem problem;
     problem.batch = 2;
     problem.query_length = 1;
@@ -130,8 +130,8 @@ TEST_F(DeviceLengths, FirstKeysShareTheRowsWithKeys) {
   Call call = good_call(2, 1, 12);
   const std::vector<std::int32_t> lengths = {4, 12};
   std::vector<std::int32_t> first_keys = {8, 0};
-  call.key_lengths = lengths.data();
-  call.first_keys = first_keys.data();
+  call.sequences.key_lengths = lengths.data();
+  call.sequences.first_keys = first_keys.data();
   attention_forward::AttentionProblem problem;
   problem.batch = 2;
   problem.query_length = 1;

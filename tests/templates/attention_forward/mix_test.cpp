@@ -213,13 +213,9 @@ TEST(Mix, LinesSayHowManyRowsThereAre) {
   }
   EXPECT_FALSE(parse_descriptor("attention_forward bf16 b2 q1..40 k2000 h2 d64 q_rows=41"));
   // A problem that becomes arrays is told lengths.
-  const auto problem = families::parse_problem("attention_forward bf16 b4 q40 k2000 h2 d64 layout=packed q_rows=46");
-  ASSERT_TRUE(problem);
-  const std::string text = (*problem)->text();
-  const wavejit_problem told = (*problem)->told(text);
-  ASSERT_NE(told.query_lengths, nullptr);
-  EXPECT_EQ((std::vector<std::int64_t>(told.query_lengths, told.query_lengths + 4)),
-            (std::vector<std::int64_t>{40, 2, 2, 2}));
+  const auto descriptor = parse_descriptor("attention_forward bf16 b4 q40 k2000 h2 d64 layout=packed q_rows=46");
+  ASSERT_TRUE(descriptor);
+  EXPECT_EQ(with_lengths(*descriptor).query_lengths, (std::vector<std::int64_t>{40, 2, 2, 2}));
 }
 
 // Lines of packed queries, which may be mixed: with ranges or without, split and whole.
@@ -253,21 +249,21 @@ class MixedCall : public RuntimeTest {
     auto call = good_call(1, 519, 4096);
     call.k = wavejit_dense_tensor(fake_address(2), WAVEJIT_FP16, 600, 64, 2, 128);
     call.v = wavejit_dense_tensor(fake_address(3), WAVEJIT_FP16, 600, 64, 2, 128);
-    call.query_starts = static_cast<const std::int32_t*>(fake_address(6));
-    call.key_lengths = static_cast<const std::int32_t*>(fake_address(7));
-    call.block_table = static_cast<const std::int32_t*>(fake_address(8));
-    call.table_columns = 64;
-    call.sequences = 8;
-    call.max_query_length = 512;
-    call.max_key_length = 4096;
+    call.sequences.query_starts = static_cast<const std::int32_t*>(fake_address(6));
+    call.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(7));
+    call.pages.block_table = static_cast<const std::int32_t*>(fake_address(8));
+    call.pages.table_columns = 64;
+    call.sequences.count = 8;
+    call.sequences.max_query_length = 512;
+    call.sequences.max_key_length = 4096;
     return call;
   }
   static void launch(runtime::Engine& engine, const wavejit_attention_forward_arguments& call) {
-    const auto outcome = attention_forward::run(engine, &call, numbered<ihipStream_t>(0x1000));
+    const auto outcome = ForwardCalls::run(engine, &call, numbered<ihipStream_t>(0x1000));
     ASSERT_TRUE(outcome) << outcome.error().detail;
   }
   static std::size_t bytes_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call) {
-    const auto bytes = attention_forward::workspace_of(engine, &call);
+    const auto bytes = ForwardCalls::workspace(engine, &call);
     if (!bytes) throw std::runtime_error(bytes.error().detail);
     return *bytes;
   }
@@ -278,7 +274,7 @@ TEST_F(MixedCall, LaunchesTheLongTheShortAndTheCombine) {
   auto one = call();
   wavejit_call_report report{};
   report.size = sizeof report;
-  one.report = &report;
+  one.head.report = &report;
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 3U);
   EXPECT_THAT(report.kernel_spec, HasSubstr(" rows=many "));
@@ -292,7 +288,7 @@ TEST_F(MixedCall, LaunchesTheLongTheShortAndTheCombine) {
   EXPECT_EQ(combine.combine.query_length, 512U) << "no sequence counts as longer";
   EXPECT_EQ(combine.combine.workspace, few.arguments.workspace);
   // Whole: the long ones' grid is the launch before.
-  one.splits = 1;
+  one.split.splits = 1;
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 5U);
   const FakeLaunch& many = fake_hip().before_last;
@@ -307,12 +303,12 @@ TEST_F(MixedCall, AnyWorkspaceWillDo) {
   auto one = call();
   const std::size_t bytes = bytes_of(*engine, one);
   EXPECT_EQ(bytes, std::size_t{8} * 8 * 8 * 4 * (128 + 4) * 4);
-  one.workspace = fake_address(9);
-  one.workspace_bytes = bytes;
+  one.split.workspace = fake_address(9);
+  one.split.workspace_bytes = bytes;
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 3U);
-  EXPECT_EQ(fake_hip().last.combine.workspace, reinterpret_cast<std::uintptr_t>(one.workspace));
-  one.workspace_bytes = bytes - 1;
+  EXPECT_EQ(fake_hip().last.combine.workspace, reinterpret_cast<std::uintptr_t>(one.split.workspace));
+  one.split.workspace_bytes = bytes - 1;
   EXPECT_EQ(bytes_of(*engine, one), bytes) << "the useful size, whatever was brought";
   engine->seal(true);  // what the call had made behind it is there
   engine->seal(false);
@@ -320,14 +316,14 @@ TEST_F(MixedCall, AnyWorkspaceWillDo) {
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 6U);
   EXPECT_EQ(fake_hip().last.combine.few_rows, 4U) << "fewer rows count as few";
-  one.workspace_bytes = 1000;
+  one.split.workspace_bytes = 1000;
   launch(*engine, one);
   EXPECT_EQ(fake_hip().launches, 8U) << "keys whole";
   EXPECT_EQ(fake_codegen().compiles, compiles) << "the first call made those kernels, too";
   EXPECT_EQ(fake_hip().allocations, 0U);
-  one.workspace_bytes = bytes;
-  one.workspace = one.o.data;
-  const auto refused = attention_forward::run(*engine, &one, nullptr);
+  one.split.workspace_bytes = bytes;
+  one.split.workspace = one.o.data;
+  const auto refused = ForwardCalls::run(*engine, &one, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().detail, HasSubstr("o does not use"));
 }
@@ -335,7 +331,7 @@ TEST_F(MixedCall, AnyWorkspaceWillDo) {
 TEST_F(MixedCall, PreparedByItsLineASealedEngineCapturesIt) {
   auto engine = make_engine();
   const auto one = call();
-  const auto text = attention_forward::description_of(*engine, &one);
+  const auto text = ForwardCalls::describe(*engine, &one);
   ASSERT_TRUE(text);
   EXPECT_THAT(*text, HasSubstr(" q_rows=519"));
   const std::vector<const char*> lines = {text->c_str()};

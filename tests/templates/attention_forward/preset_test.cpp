@@ -62,11 +62,11 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     for (auto* tensor : {&call.q, &call.k, &call.v, &call.o})
       *tensor = wavejit_dense_tensor(tensor->data, WAVEJIT_FP16, 1, d.batch * tensor->sizes[1], tensor->sizes[2],
                                      tensor->sizes[3]);
-    call.query_starts = static_cast<const std::int32_t*>(fake_address(7));
-    call.key_starts = static_cast<const std::int32_t*>(fake_address(8));
-    call.sequences = d.batch;
-    call.max_query_length = d.query_length;
-    call.max_key_length = d.key_length;
+    call.sequences.query_starts = static_cast<const std::int32_t*>(fake_address(7));
+    call.sequences.key_starts = static_cast<const std::int32_t*>(fake_address(8));
+    call.sequences.count = d.batch;
+    call.sequences.max_query_length = d.query_length;
+    call.sequences.max_key_length = d.key_length;
   }
   if (paged) {
     const std::int64_t columns = (d.key_length + d.page_size - 1) / d.page_size;
@@ -74,48 +74,48 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
                                   d.shape.head_dim_qk);
     call.v =
         wavejit_dense_tensor(call.v.data, WAVEJIT_FP16, d.batch * columns, d.page_size, d.kv_heads, d.shape.head_dim_v);
-    call.block_table = static_cast<const std::int32_t*>(fake_address(7));
-    call.key_lengths = static_cast<const std::int32_t*>(fake_address(8));
-    call.table_columns = columns;
-    call.max_key_length = d.key_length;
+    call.pages.block_table = static_cast<const std::int32_t*>(fake_address(7));
+    call.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(8));
+    call.pages.table_columns = columns;
+    call.sequences.max_key_length = d.key_length;
   }
   const auto dtype = d.shape.dtype == attention_forward::DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   for (auto* tensor : {&call.q, &call.k, &call.v, &call.o}) tensor->dtype = dtype;
   if (d.shape.lse) call.lse = good_lse(call);
-  if (d.mask.causal) call.mask |= WAVEJIT_MASK_CAUSAL;
+  if (d.mask.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
   if (d.mask.window) {
-    call.mask |= WAVEJIT_MASK_WINDOW;
-    call.window_left = static_cast<std::int32_t>(d.mask.window->first);
-    call.window_right = static_cast<std::int32_t>(d.mask.window->second);
+    call.mask.bits |= WAVEJIT_MASK_WINDOW;
+    call.mask.window_left = static_cast<std::int32_t>(d.mask.window->first);
+    call.mask.window_right = static_cast<std::int32_t>(d.mask.window->second);
   }
   if (d.of(attention_forward::Modifier::sink).there) {
-    call.sink = {.data = fake_address(6),
-                 .dtype = WAVEJIT_FP32,
-                 .reserved = 0,
-                 .sizes = {1, d.query_heads, 1, 1},
-                 .strides = {d.query_heads, 1, 1, 1}};
+    call.modifiers.sink = {.data = fake_address(6),
+                           .dtype = WAVEJIT_FP32,
+                           .reserved = 0,
+                           .sizes = {1, d.query_heads, 1, 1},
+                           .strides = {d.query_heads, 1, 1, 1}};
   }
   if (const auto& softcap = d.of(attention_forward::Modifier::softcap); softcap.there)
-    call.softcap = std::stof(softcap.number);
+    call.modifiers.softcap = std::stof(softcap.number);
   if (d.shape.block_lists) {
-    call.list_indices = static_cast<const std::int32_t*>(fake_address(10));
-    call.list_counts = static_cast<const std::int32_t*>(fake_address(11));
-    call.list_rows = d.lists.rows;
-    call.list_keys = d.lists.keys;
-    call.list_batches = static_cast<std::int32_t>(d.batch);
-    call.list_heads = static_cast<std::int32_t>(d.query_heads);
-    call.list_row_blocks = (d.query_length + d.lists.rows - 1) / d.lists.rows;
-    call.list_capacity = 100;
-    if (d.lists.alike) call.flags |= WAVEJIT_LISTS_ALIKE;
+    call.blocks.list_indices = static_cast<const std::int32_t*>(fake_address(10));
+    call.blocks.list_counts = static_cast<const std::int32_t*>(fake_address(11));
+    call.blocks.list_rows = d.lists.rows;
+    call.blocks.list_keys = d.lists.keys;
+    call.blocks.list_batches = static_cast<std::int32_t>(d.batch);
+    call.blocks.list_heads = static_cast<std::int32_t>(d.query_heads);
+    call.blocks.list_row_blocks = (d.query_length + d.lists.rows - 1) / d.lists.rows;
+    call.blocks.list_capacity = 100;
+    if (d.lists.alike) call.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (d.top_k != 0) {
-    call.key_indices = static_cast<const std::int32_t*>(fake_address(12));
-    call.top_k = d.top_k;
-    call.key_list_heads = d.list_each_head ? d.kv_heads : 1;
-    call.key_slots = d.shape.slots ? 1 : 0;
+    call.key_list.indices = static_cast<const std::int32_t*>(fake_address(12));
+    call.key_list.top_k = d.top_k;
+    call.key_list.heads = d.list_each_head ? d.kv_heads : 1;
+    call.key_list.slots = d.shape.slots ? 1 : 0;
     if (d.shape.slots) {
-      call.block_table = call.key_lengths = nullptr;
-      call.table_columns = call.max_key_length = 0;
+      call.pages.block_table = call.sequences.key_lengths = nullptr;
+      call.pages.table_columns = call.sequences.max_key_length = 0;
       // Slots of pages that stand apart: as rows they would have another kernel.
       if (paged)
         for (auto* tensor : {&call.k, &call.v}) tensor->strides[0] += tensor->strides[1];
@@ -126,10 +126,10 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     call.second_v = call.v;
     call.second_k.data = fake_address(13);
     call.second_v.data = fake_address(14);
-    call.second_indices = static_cast<const std::int32_t*>(fake_address(15));
-    call.second_top_k = d.second_top_k;
+    call.second_list.indices = static_cast<const std::int32_t*>(fake_address(15));
+    call.second_list.top_k = d.second_top_k;
   }
-  if (d.splits > 0) call.splits = static_cast<std::int32_t>(d.splits);
+  if (d.splits > 0) call.split.splits = static_cast<std::int32_t>(d.splits);
   return call;
 }
 
@@ -169,7 +169,7 @@ TEST_F(PresetTest, SealedEnginesFindEverythingThatCallsOfAPresetNeed) {
       const auto called = make_engine(std::string(target.id).c_str());
       for (const std::string& line : lines) {
         const auto call = call_of(line);
-        const auto outcome = attention_forward::run(*called, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*called, &call, nullptr);
         ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
       }
       EXPECT_EQ(statistics_of(*called).compiled, 0U);
@@ -181,7 +181,7 @@ TEST_F(PresetTest, SealedEnginesFindEverythingThatCallsOfAPresetNeed) {
       sealed->seal(true);
       for (const std::string& line : lines) {
         const auto call = call_of(line);
-        const auto outcome = attention_forward::run(*sealed, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*sealed, &call, nullptr);
         ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
       }
       EXPECT_EQ(fake_codegen().compiles, compiles) << "nothing was left to compile";
@@ -207,12 +207,12 @@ TEST_F(PresetTest, PagedPresetsFindTheKernelsOfMixedBatches) {
           for (auto* tensor : {&call.q, &call.o})
             *tensor = wavejit_dense_tensor(tensor->data, static_cast<wavejit_dtype>(tensor->dtype), 1, longest + 63,
                                            tensor->sizes[2], 128);
-          call.query_starts = static_cast<const std::int32_t*>(fake_address(9));
-          call.sequences = 64;
-          call.max_query_length = longest;
+          call.sequences.query_starts = static_cast<const std::int32_t*>(fake_address(9));
+          call.sequences.count = 64;
+          call.sequences.max_query_length = longest;
           const std::uint64_t launches = fake_hip().launches;
           if (captured) fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
-          const auto outcome = attention_forward::run(*sealed, &call, numbered<ihipStream_t>(0x1000));
+          const auto outcome = ForwardCalls::run(*sealed, &call, numbered<ihipStream_t>(0x1000));
           fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
           ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
           EXPECT_EQ(fake_hip().launches, launches + (captured ? 2 : 3)) << line;
@@ -247,7 +247,7 @@ TEST_F(PresetTest, WhatAnEngineMissedIsWhatPrebuildBuilds) {
       const auto engine = make_engine("gfx950");
       for (const std::string& line : preset.lines) {
         const auto call = call_of(line);
-        const auto outcome = attention_forward::run(*engine, &call, nullptr);
+        const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
         ASSERT_TRUE(outcome) << line << ": " << outcome.error().detail;
       }
       engine->seal(true);  // what calls had made behind them is noted, too
@@ -260,7 +260,7 @@ TEST_F(PresetTest, WhatAnEngineMissedIsWhatPrebuildBuilds) {
     const auto engine = make_engine("gfx950");
     for (const std::string& line : preset.lines) {
       const auto call = call_of(line);
-      ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr)) << line;
+      ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr)) << line;
     }
     EXPECT_EQ(statistics_of(*engine).compiled, 0U) << "what was missed is there";
     EXPECT_TRUE(std::ranges::includes(prebuild(preset.lines, "gfx950"), missed));

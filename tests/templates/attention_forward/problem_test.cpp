@@ -37,10 +37,10 @@ class BadPages : public BadArguments {
   static Call good_paged_call() {
     Call call = good_call(2, 255, 16);
     call.k.sizes[0] = call.v.sizes[0] = 70;
-    call.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
-    call.block_table = static_cast<const std::int32_t*>(fake_address(7));
-    call.table_columns = 32;
-    call.max_key_length = 512;
+    call.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(6));
+    call.pages.block_table = static_cast<const std::int32_t*>(fake_address(7));
+    call.pages.table_columns = 32;
+    call.sequences.max_key_length = 512;
     return call;
   }
 };
@@ -48,11 +48,11 @@ class BadPages : public BadArguments {
 TEST_P(BadPages, AreRefusedByNameAndLaunchNothing) {
   const auto engine = make_engine();
   Call call = good_paged_call();
-  const auto good = attention_forward::run(*engine, &call, nullptr);
+  const auto good = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_TRUE(good) << "the call is good before it is spoilt: " << good.error().detail;
   ASSERT_EQ(fake_hip().launches, 1U);
   GetParam().spoil(call);
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, GetParam().status) << outcome.error().detail;
   EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(GetParam().detail));
@@ -78,11 +78,11 @@ void vectorise(Call& call) {
 
 // Two runs of keys, and memory for them that something else uses.
 void split_with(Call& call, const void* workspace) {
-  call.max_key_length = 2048;
-  call.table_columns = 128;
-  call.splits = 2;
-  call.workspace = const_cast<void*>(workspace);
-  call.workspace_bytes = std::int64_t{1} << 30;
+  call.sequences.max_key_length = 2048;
+  call.pages.table_columns = 128;
+  call.split.splits = 2;
+  call.split.workspace = const_cast<void*>(workspace);
+  call.split.workspace_bytes = std::int64_t{1} << 30;
 }
 
 std::vector<BadCall> bad_pages() {
@@ -91,47 +91,50 @@ std::vector<BadCall> bad_pages() {
       {"page_of_2", [](Call& c) { set_page_size(c, 2); }, invalid, "1, and multiples of 16 up to 8192"},
       {"too_few_columns_of_tokens", [](Call& c) { set_page_size(c, 1); }, invalid,
        "table_columns = 32; accepted: 512 and more"},
-      {"misaligned_first_keys", [](Call& c) { c.first_keys = reinterpret_cast<const std::int32_t*>(0x7000000002); },
-       invalid, "first_keys = 0x7000000002"},
+      {"misaligned_first_keys",
+       [](Call& c) { c.sequences.first_keys = reinterpret_cast<const std::int32_t*>(0x7000000002); }, invalid,
+       "first_keys = 0x7000000002"},
       {"page_of_0", [](Call& c) { set_page_size(c, 0); }, invalid, "k.sizes[1] (page size) = 0"},
       {"page_of_24", [](Call& c) { set_page_size(c, 24); }, invalid, "k.sizes[1] (page size) = 24"},
       {"page_of_8208", [](Call& c) { set_page_size(c, 8208); }, invalid, "multiples of 16 up to 8192"},
       {"page_of_v", [](Call& c) { c.v.sizes[1] = 32; }, invalid, "v.sizes[1]"},
       {"pages_of_v", [](Call& c) { c.v.sizes[0] = 71; }, invalid, "v.sizes[0]"},
       {"no_pages", [](Call& c) { c.k.sizes[0] = 0; }, invalid, "k.sizes[0]"},
-      {"too_few_columns", [](Call& c) { c.max_key_length = 513; }, invalid,
+      {"too_few_columns", [](Call& c) { c.sequences.max_key_length = 513; }, invalid,
        "table_columns = 32; accepted: 33 and more"},
-      {"negative_columns", [](Call& c) { c.table_columns = -1; }, invalid, "table_columns = -1"},
-      {"negative_maximum", [](Call& c) { c.max_key_length = -1; }, invalid, "max_key_length = -1"},
-      {"absurd_maximum", [](Call& c) { c.max_key_length = (1LL << 26) + 1; }, invalid, "max_key_length = 67108865"},
-      {"negative_queries", [](Call& c) { c.max_query_length = -1; }, invalid, "max_query_length = -1"},
-      {"rows_that_overlap", [](Call& c) { c.table_row_stride = 31; }, invalid, "table_row_stride = 31"},
+      {"negative_columns", [](Call& c) { c.pages.table_columns = -1; }, invalid, "table_columns = -1"},
+      {"negative_maximum", [](Call& c) { c.sequences.max_key_length = -1; }, invalid, "max_key_length = -1"},
+      {"absurd_maximum", [](Call& c) { c.sequences.max_key_length = (1LL << 26) + 1; }, invalid,
+       "max_key_length = 67108865"},
+      {"negative_queries", [](Call& c) { c.sequences.max_query_length = -1; }, invalid, "max_query_length = -1"},
+      {"rows_that_overlap", [](Call& c) { c.pages.table_row_stride = 31; }, invalid, "table_row_stride = 31"},
       {"stride_of_a_list",
        [](Call& c) {
-         c.table_starts = c.block_table;
-         c.table_row_stride = 32;
+         c.pages.table_starts = c.pages.block_table;
+         c.pages.table_row_stride = 32;
        },
        invalid, "table_row_stride = 32"},
-      {"misaligned_table", [](Call& c) { c.block_table = reinterpret_cast<const std::int32_t*>(0x7000000002); },
+      {"misaligned_table", [](Call& c) { c.pages.block_table = reinterpret_cast<const std::int32_t*>(0x7000000002); },
        invalid, "block_table = 0x7000000002"},
-      {"misaligned_starts", [](Call& c) { c.table_starts = reinterpret_cast<const std::int32_t*>(0x7000000001); },
+      {"misaligned_starts", [](Call& c) { c.pages.table_starts = reinterpret_cast<const std::int32_t*>(0x7000000001); },
        invalid, "table_starts = 0x7000000001"},
-      {"no_lengths", [](Call& c) { c.key_lengths = nullptr; }, invalid, "key_lengths = null"},
-      {"key_starts_too", [](Call& c) { c.key_starts = c.key_lengths; }, invalid, "key_starts = "},
-      {"sequences_differ", [](Call& c) { c.sequences = 3; }, invalid, "sequences = 3"},
-      {"packed_without_sequences", [](Call& c) { c.query_starts = c.key_lengths; }, invalid, "sequences = 0"},
+      {"no_lengths", [](Call& c) { c.sequences.key_lengths = nullptr; }, invalid, "key_lengths = null"},
+      {"key_starts_too", [](Call& c) { c.sequences.key_starts = c.sequences.key_lengths; }, invalid, "key_starts = "},
+      {"sequences_differ", [](Call& c) { c.sequences.count = 3; }, invalid, "sequences = 3"},
+      {"packed_without_sequences", [](Call& c) { c.sequences.query_starts = c.sequences.key_lengths; }, invalid,
+       "sequences = 0"},
       {"pages_that_overlap", [](Call& c) { c.k.strides[0] -= 8; }, invalid, "k.strides = ["},
       {"keys_that_overlap", [](Call& c) { c.v.strides[1] = 128; }, invalid, "v.strides = ["},
       {"columns_without_a_table",
        [](Call& c) {
          c = good_call();
-         c.table_columns = 4;
+         c.pages.table_columns = 4;
        },
        invalid, "block_table = null beside other fields"},
       {"starts_without_a_table",
        [](Call& c) {
          c = good_call();
-         c.table_starts = static_cast<const std::int32_t*>(fake_address(6));
+         c.pages.table_starts = static_cast<const std::int32_t*>(fake_address(6));
        },
        invalid, "block_table = null beside other fields"},
       {"page_layout_3", [](Call& c) { c.page_layout = 3; }, invalid, "page_layout = 3; accepted: 0 to 2"},
@@ -144,13 +147,13 @@ std::vector<BadCall> bad_pages() {
       {"vectorised_padding",
        [](Call& c) {
          vectorise(c);
-         c.first_keys = c.key_lengths;
+         c.sequences.first_keys = c.sequences.key_lengths;
        },
        WAVEJIT_UNSUPPORTED, "page_layout = 1; accepted: 0 beside first_keys"},
       {"vectorised_tokens",
        [](Call& c) {
          set_page_size(c, 1);
-         c.table_columns = 512;
+         c.pages.table_columns = 512;
          vectorise(c);
        },
        invalid, "k.sizes[1] (page size) = 1; accepted: multiples of 16"},
@@ -172,8 +175,10 @@ std::vector<BadCall> bad_pages() {
          c.v.strides[2] -= 8;
        },
        invalid, "v.strides = ["},
-      {"workspace_in_the_table", [](Call& c) { split_with(c, c.block_table); }, invalid, "block_table does not use"},
-      {"workspace_in_the_lengths", [](Call& c) { split_with(c, c.key_lengths); }, invalid, "key_lengths does not use"},
+      {"workspace_in_the_table", [](Call& c) { split_with(c, c.pages.block_table); }, invalid,
+       "block_table does not use"},
+      {"workspace_in_the_lengths", [](Call& c) { split_with(c, c.sequences.key_lengths); }, invalid,
+       "key_lengths does not use"},
       {"workspace_in_the_cache", [](Call& c) { split_with(c, c.k.data); }, invalid, "k does not use"},
       {"workspace_in_the_output", [](Call& c) { split_with(c, c.o.data); }, invalid, "o does not use"},
   };
@@ -186,11 +191,11 @@ TEST_P(BadArguments, IsRefusedByNameAndLaunchesNothing) {
   const auto engine = make_engine();
   Call call = good_call();
   call.lse = good_lse(call);
-  ASSERT_TRUE(attention_forward::run(*engine, &call, nullptr)) << "the call is good before it is spoilt";
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr)) << "the call is good before it is spoilt";
   ASSERT_EQ(fake_hip().launches, 1U);
   const std::uint64_t compiles = fake_codegen().compiles;
   GetParam().spoil(call);
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, GetParam().status) << outcome.error().detail;
   EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr(GetParam().detail));
@@ -216,9 +221,9 @@ std::vector<BadCall> bad_calls() {
   const auto add = [&](std::string name, std::function<void(Call&)> spoil, wavejit_status status, std::string detail) {
     list.push_back({std::move(name), std::move(spoil), status, std::move(detail)});
   };
-  add("size_zero", [](Call& c) { c.size = 0; }, invalid, "arguments.size = 0");
-  add("size_small", [](Call& c) { c.size -= 2; }, invalid, "arguments.size = " + std::to_string(sizeof(Call) - 2));
-  add("size_absurd", [](Call& c) { c.size = 1 << 20; }, invalid, "arguments.size = 1048576");
+  add("size_zero", [](Call& c) { c.head.size = 0; }, invalid, "head.size = 0");
+  add("size_small", [](Call& c) { c.head.size -= 2; }, invalid, "head.size = " + std::to_string(sizeof(Call) - 2));
+  add("size_absurd", [](Call& c) { c.head.size = 1 << 20; }, invalid, "head.size = 1048576");
   for_tensors([&](const std::string& name, wavejit_tensor Call::* tensor) {
     add(name + "_null", [=](Call& c) { (c.*tensor).data = nullptr; }, invalid, name + ".data = null");
     add(
@@ -275,17 +280,19 @@ std::vector<BadCall> bad_calls() {
   add("heads_of_the_grid", [](Call& c) { c.q.sizes[2] = 65536; }, invalid, "q.sizes[2] (heads) = 65536");
   for (const float scale : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN(), 3e38F}) {
-    add("scale_" + std::to_string(list.size()), [=](Call& c) { c.scale = scale; }, invalid, "scale = ");
+    add("scale_" + std::to_string(list.size()), [=](Call& c) { c.modifiers.scale = scale; }, invalid, "scale = ");
   }
   add(
-      "zero_that_is_not", [](Call& c) { c.flags = WAVEJIT_SCALE_IS_ZERO; }, invalid,
+      "zero_that_is_not", [](Call& c) { c.head.flags = WAVEJIT_SCALE_IS_ZERO; }, invalid,
       "scale = 0.125000; accepted: 0 beside WAVEJIT_SCALE_IS_ZERO");
-  add("flags_unknown", [](Call& c) { c.flags = 256; }, invalid, "flags = 256");
-  add("launches_both", [](Call& c) { c.flags = WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES; }, invalid, "flags = 96");
-  add("behind_alone", [](Call& c) { c.flags = WAVEJIT_COMPILE_BEHIND; }, invalid, "flags = 16");
+  add("flags_unknown", [](Call& c) { c.head.flags = 256; }, invalid, "flags = 256");
+  add(
+      "launches_both", [](Call& c) { c.head.flags = WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES; }, invalid,
+      "flags = 96");
+  add("behind_alone", [](Call& c) { c.head.flags = WAVEJIT_COMPILE_BEHIND; }, invalid, "flags = 16");
   for (const int mask : {-1, 8, 1000})
     add(
-        "mask_" + std::to_string(list.size()), [=](Call& c) { c.mask = mask; }, invalid,
+        "mask_" + std::to_string(list.size()), [=](Call& c) { c.mask.bits = mask; }, invalid,
         "mask = " + std::to_string(mask));
   add("o_on_q", [](Call& c) { c.o.data = c.q.data; }, invalid, "o.data");
   add("o_on_k", [](Call& c) { c.o.data = c.k.data; }, invalid, "o.data");
@@ -355,7 +362,7 @@ class Problem : public RuntimeTest {};
 
 TEST_F(Problem, NullArgumentsAreRefused) {
   const auto engine = make_engine();
-  const auto outcome = attention_forward::run(*engine, nullptr, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, nullptr, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("arguments = null"));
@@ -367,8 +374,8 @@ TEST_F(Problem, AReportOfTheWrongSizeIsRefusedBeforeTheLaunch) {
   for (const std::size_t size : {std::size_t{0}, sizeof(wavejit_call_report) - 8, std::size_t{1} << 20U}) {
     wavejit_call_report report{};
     report.size = size;
-    call.report = &report;
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    call.head.report = &report;
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     ASSERT_FALSE(outcome);
     EXPECT_THAT(outcome.error().detail, ::testing::HasSubstr("report.size = " + std::to_string(size)));
   }
@@ -381,10 +388,11 @@ TEST_F(Problem, ANewerCallersUnknownFieldsMustBeZero) {
     Call call = good_call();
     std::uint64_t later = 0;
   } newer;
-  newer.call.size = sizeof newer;
-  EXPECT_TRUE(attention_forward::run(*engine, &newer.call, nullptr));
+  newer.call.head.size = sizeof newer;
+  newer.call.head.family = WAVEJIT_ATTENTION_FORWARD;
+  EXPECT_TRUE(ForwardCalls::run(*engine, &newer.call, nullptr));
   newer.later = 1;
-  const auto outcome = attention_forward::run(*engine, &newer.call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &newer.call, nullptr);
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED);
 }
@@ -394,7 +402,7 @@ TEST_F(Problem, NoKeysNeedNoPointers) {
   Call call = good_call(2, 4, 0);
   call.k.data = call.v.data = nullptr;
   call.k.strides[0] = call.v.strides[2] = -7;  // of no rows: never used
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   EXPECT_EQ(fake_hip().last.arguments.key_length, 0U);
   EXPECT_EQ(fake_hip().last.arguments.causal_offset, 0);
@@ -409,7 +417,7 @@ TEST_F(Problem, WhatIsOnlyReadMayLieThereOnceForAllBatchesRowsOrHeads) {
     for (int d = 0; d < 3; ++d) {
       Call call = good_call();
       (call.*tensor).strides[d] = 0;
-      const auto outcome = attention_forward::run(*engine, &call, nullptr);
+      const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
       ASSERT_TRUE(outcome) << outcome.error().detail;
     }
   const auto& a = fake_hip().last.arguments;
@@ -423,7 +431,7 @@ TEST_F(Problem, StridesOfDimensionsWithOneElementNeverReachTheKernel) {
   for (wavejit_tensor* t : {&call.q, &call.k, &call.v, &call.o}) {
     for (int d = 0; d < 3; ++d) t->strides[d] = std::numeric_limits<std::int64_t>::min() + d;
   }
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_TRUE(outcome) << outcome.error().detail;
   const auto& a = fake_hip().last.arguments;
   EXPECT_EQ(a.q_batch_stride, 0U);
@@ -439,11 +447,11 @@ TEST_F(Problem, TheLargestSliceIsAcceptedAndTheTensorMayBeLarger) {
   const std::int64_t stride = ((std::int64_t{1} << 31) - 1 - 128) / (999 + 256) / 8 * 8;
   call.k.strides[1] = stride;
   call.k.strides[0] = std::int64_t{1} << 40;
-  EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().last.arguments.k_row_stride, static_cast<std::uint32_t>(stride * 2));
   EXPECT_EQ(fake_hip().last.arguments.k_batch_stride, std::uint64_t{1} << 41U);
   call.k.strides[1] = stride + 8;
-  EXPECT_FALSE(attention_forward::run(*engine, &call, nullptr));
+  EXPECT_FALSE(ForwardCalls::run(*engine, &call, nullptr));
 }
 
 TEST_F(Problem, InterleavedTensorsOfOneBufferAreNotTakenForAliases) {
@@ -455,7 +463,7 @@ TEST_F(Problem, InterleavedTensorsOfOneBufferAreNotTakenForAliases) {
     tensors[i]->data = static_cast<char*>(fake_address(1)) + i * 2 * 128 * 2;
     tensors[i]->strides[1] = 4 * 2 * 128;
   }
-  const auto outcome = attention_forward::run(*engine, &call, nullptr);
+  const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
   EXPECT_TRUE(outcome) << outcome.error().detail;
 }
 
@@ -463,12 +471,12 @@ TEST_F(Problem, KernelArgumentsAreBytesOfTheCallersStrides) {
   const auto engine = make_engine();
   Call call = good_call(3, 300, 500, 8, 2);
   call.lse = good_lse(call);
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   // q as BHSD with padding
   call.q.strides[0] = 8 * 310 * 136;
   call.q.strides[1] = 136;
   call.q.strides[2] = 310 * 136;
-  ASSERT_TRUE(attention_forward::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, reinterpret_cast<ihipStream_t*>(0x1000)));
   const FakeLaunch& launch = fake_hip().last;
   EXPECT_EQ(launch.grid, (std::array<unsigned, 3>{8, 2, 3}));
   EXPECT_EQ(launch.block, (std::array<unsigned, 3>{512, 1, 1}));
@@ -499,7 +507,7 @@ TEST_F(Problem, VectorisedPagesHaveRowsOfUnits) {
   const auto engine = make_engine();
   Call call = BadPages::good_paged_call();
   const auto rows_of = [&] {
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     EXPECT_TRUE(outcome) << outcome.error().detail;
     const auto& told = fake_hip().last.arguments;
     return std::pair{told.k_row_stride, told.v_row_stride};
@@ -516,9 +524,9 @@ TEST_F(Problem, AScaleOfZeroIsTheUsualOne) {
   const auto engine = make_engine();
   const auto scale_of = [&](float scale, std::uint32_t flags) {
     Call call = good_call();
-    call.scale = scale;
-    call.flags = flags;
-    const auto outcome = attention_forward::run(*engine, &call, nullptr);
+    call.modifiers.scale = scale;
+    call.head.flags = flags;
+    const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
     EXPECT_TRUE(outcome) << outcome.error().detail;
     return fake_hip().last.arguments.scale_log2e;
   };
@@ -534,7 +542,7 @@ TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
   const auto launched = [&](std::int64_t query_heads, std::int64_t kv_heads) {
     Call call = good_call(1, 4, 4, query_heads, kv_heads);
     const auto engine = make_engine();
-    EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+    EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
     return fake_hip().last.arguments;
   };
   EXPECT_EQ(launched(16, 4).scores.rescale_threshold, 0.0F);
@@ -567,7 +575,7 @@ TEST_F(Problem, HeadsAreDealtOverTheDiesOfTheDevice) {
     ASSERT_TRUE(engine);
     for (const std::uint32_t heads : {dies * 2, dies * 8, dies * 2 + 2}) {
       Call call = good_call(1, 4, 4, heads, 2);
-      ASSERT_TRUE(attention_forward::run(**engine, &call, nullptr));
+      ASSERT_TRUE(ForwardCalls::run(**engine, &call, nullptr));
       const attention_forward::Arguments arguments = fake_hip().last.arguments;
       const bool dealt = dies > 1 && heads % dies == 0;
       EXPECT_EQ(arguments.die_multiplier != 0, dealt) << heads << " heads on " << dies << " dies";

@@ -356,17 +356,17 @@ class SplitCallTest : public RuntimeTest {
 
   static wavejit_attention_forward_arguments split_call(std::int32_t splits, std::int64_t keys = 4096) {
     auto call = good_call(2, 255, keys);
-    call.splits = splits;
+    call.split.splits = splits;
     return call;
   }
   static void launch(runtime::Engine& engine, const wavejit_attention_forward_arguments& call,
                      hip_abi::hipStream_t stream = nullptr) {
-    const auto outcome = attention_forward::run(engine, &call, stream);
+    const auto outcome = ForwardCalls::run(engine, &call, stream);
     ASSERT_TRUE(outcome) << outcome.error().detail;
   }
   static std::uint64_t workspace_of_last_launch() { return fake_hip().last.combine.workspace; }
   static std::size_t bytes_of(runtime::Engine& engine, const wavejit_attention_forward_arguments& call) {
-    const auto bytes = attention_forward::workspace_of(engine, &call);
+    const auto bytes = ForwardCalls::workspace(engine, &call);
     if (!bytes) throw std::runtime_error(bytes.error().detail);
     return *bytes;
   }
@@ -386,11 +386,11 @@ TEST_F(SplitCallTest, ACapturedCallSplitsInTheCallersWorkspaceOnly) {
   EXPECT_EQ(fake_hip().launches, launches + 1) << "no combine";
   EXPECT_EQ(fake_hip().last.arguments.splits, 1U);
   EXPECT_EQ(fake_hip().last.arguments.workspace, 0U);
-  call.workspace = fake_address(11);
-  call.workspace_bytes = bytes_of(*engine, call);
+  call.split.workspace = fake_address(11);
+  call.split.workspace_bytes = bytes_of(*engine, call);
   launch(*engine, call, stream);
   EXPECT_EQ(fake_hip().launches, launches + 3);
-  EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(call.workspace));
+  EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(call.split.workspace));
   EXPECT_EQ(fake_hip().allocations, allocations);
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
 }
@@ -402,7 +402,7 @@ TEST_F(SplitCallTest, ACapturedCallWithoutWorkspaceNeedsTheWholeKernelLoaded) {
   launch(*engine, split_call(3), stream);
   fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
   const auto call = split_call(3);
-  const auto refused = attention_forward::run(*engine, &call, stream);
+  const auto refused = ForwardCalls::run(*engine, &call, stream);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_NOT_READY);
   EXPECT_THAT(refused.error().detail, HasSubstr("splits=1"));
@@ -415,7 +415,7 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   call.lse = good_lse(call);
   wavejit_call_report report{};
   report.size = sizeof report;
-  call.report = &report;
+  call.head.report = &report;
   launch(*engine, call);
   EXPECT_EQ(fake_hip().launches, 2U);
   EXPECT_THAT(report.kernel_spec, HasSubstr(" split=1024 "));
@@ -436,7 +436,7 @@ TEST_F(SplitCallTest, LaunchesTheWalkAndThenTheCombine) {
   EXPECT_EQ(combine.stream, walk.stream);
 
   // The next kind of call with the same head dim and type shares the combine kernel; LSE changes neither.
-  call.mask = WAVEJIT_MASK_CAUSAL;
+  call.mask.bits = WAVEJIT_MASK_CAUSAL;
   launch(*engine, call);
   EXPECT_EQ(fake_codegen().compiles, 3U);
   call.lse.data = nullptr;
@@ -463,22 +463,22 @@ TEST_F(SplitCallTest, TheCallersWorkspaceIsChecked) {
   auto call = split_call(4);
   const std::size_t bytes = bytes_of(*engine, call);
   EXPECT_EQ(bytes, std::size_t{2} * 255 * 8 * 4 * (128 + 4) * 4);
-  call.workspace = fake_address(9);
-  call.workspace_bytes = bytes - 1;
-  auto refused = attention_forward::run(*engine, &call, nullptr);
+  call.split.workspace = fake_address(9);
+  call.split.workspace_bytes = bytes - 1;
+  auto refused = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_INVALID_ARGUMENT);
   EXPECT_THAT(refused.error().detail,
               AllOf(HasSubstr("workspace_bytes = " + std::to_string(bytes - 1)), HasSubstr(std::to_string(bytes))));
-  call.workspace_bytes = bytes;
-  call.workspace = call.o.data;
-  refused = attention_forward::run(*engine, &call, nullptr);
+  call.split.workspace_bytes = bytes;
+  call.split.workspace = call.o.data;
+  refused = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().detail, AllOf(HasSubstr("workspace = "), HasSubstr("o does not use")));
   EXPECT_EQ(fake_hip().launches, 0U);
   EXPECT_EQ(fake_codegen().compiles, 0U);
 
-  call.workspace = fake_address(9);
+  call.split.workspace = fake_address(9);
   launch(*engine, call);
   EXPECT_EQ(workspace_of_last_launch(), reinterpret_cast<std::uintptr_t>(fake_address(9)));
   EXPECT_EQ(fake_hip().allocations, 0U);
@@ -579,7 +579,7 @@ TEST_F(SplitCallTest, ThreadsOnOneStreamBorrowInTurn) {
     for (int t = 0; t < threads; ++t)
       pool.emplace_back([&] {
         start.arrive_and_wait();
-        for (int i = 0; i < 200; ++i) EXPECT_TRUE(attention_forward::run(*engine, &call, nullptr));
+        for (int i = 0; i < 200; ++i) EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
       });
   }
   EXPECT_EQ(fake_hip().launches, 2U * (1 + threads * 200));
@@ -594,16 +594,16 @@ TEST_F(SplitCallTest, WhatDoesNotFitTheDeviceIsRefusedWithBothSizes) {
   ASSERT_TRUE(assembled);
   auto call = split_call(4);
   const std::string bytes = std::to_string(std::size_t{2} * 255 * 8 * 4 * (128 + 4) * 4);
-  const auto refused = attention_forward::run(**assembled, &call, nullptr);
+  const auto refused = ForwardCalls::run(**assembled, &call, nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().status, WAVEJIT_OUT_OF_MEMORY);
   EXPECT_THAT(refused.error().detail, AllOf(HasSubstr(bytes), HasSubstr(std::to_string(8 * megabyte))));
-  EXPECT_FALSE(attention_forward::workspace_of(**assembled, &call));
+  EXPECT_FALSE(ForwardCalls::workspace(**assembled, &call));
   EXPECT_EQ(fake_hip().launches, 0U);
 
   auto engine = make_engine();
   fake_hip().allocate_error = hip_abi::hipErrorOutOfMemory;
-  const auto full = attention_forward::run(*engine, &call, nullptr);
+  const auto full = ForwardCalls::run(*engine, &call, nullptr);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().status, WAVEJIT_OUT_OF_MEMORY);
   EXPECT_THAT(full.error().detail, HasSubstr(bytes));

@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The function of the C ABI that is row_sum's.
-#include "runtime/call/c_call.h"
+// The calls of row_sum on an engine.
+#include "runtime/call/call_functions.h"
 #include "tests/example_family/row_sum/call/call.h"
 
-using namespace wavejit::runtime;  // this file is the two worlds' seam
+namespace wavejit::row_sum {
+
+using families::Result;
+using runtime::Engine;
+
+struct Calls {
+  using Arguments = wavejit_row_sum_arguments;
+
+  // `ask(call)` of the checked call.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const Engine& /*engine*/, const Arguments* arguments, Ask ask) {
+    const auto problem = check(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    RowSumCall call(*arguments, *problem);
+    return ask(call);
+  }
+};
+
+extern const runtime::CallFunctions call_functions = runtime::functions_of<Calls>(WAVEJIT_ROW_SUM);
+
+}  // namespace wavejit::row_sum
 
 extern "C" wavejit_status wavejit_row_sum(wavejit_engine* engine, const wavejit_row_sum_arguments* arguments,
                                           ihipStream_t* stream) {
-  return guarded([&]() -> Result<void> {
-    if (auto given = require_engine(engine); !given) return given;
-    const auto problem = wavejit::row_sum::check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    wavejit::row_sum::RowSumCall call(*arguments, *problem);
-    return engine->engine->run(call, stream);
-  });
+  return wavejit::runtime::run_call<wavejit::row_sum::Calls>(engine, arguments, stream);
 }

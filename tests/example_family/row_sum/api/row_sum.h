@@ -10,15 +10,17 @@
 extern "C" {
 #endif
 
+/* Beside those of enum wavejit_family. */
+enum { WAVEJIT_ROW_SUM = 100 };
+
 struct wavejit_row_sum_arguments {
-  size_t size;
+  struct wavejit_call_head head;
   const void* input; /* device memory, [rows][columns] */
   void* output;      /* device memory, float [rows] */
   int64_t rows;
-  int64_t columns;                    /* a multiple of 4 */
-  int32_t dtype;                      /* of the input: WAVEJIT_FP32 or WAVEJIT_FP16 */
-  int32_t reserved;                   /* 0 */
-  struct wavejit_call_report* report; /* null: not wanted */
+  int64_t columns;  /* a multiple of 4 */
+  int32_t dtype;    /* of the input: WAVEJIT_FP32 or WAVEJIT_FP16 */
+  int32_t reserved; /* 0 */
 };
 
 WAVEJIT_API wavejit_status wavejit_row_sum(wavejit_engine* engine, const struct wavejit_row_sum_arguments* arguments,

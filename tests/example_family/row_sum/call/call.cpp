@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tests/example_family/row_sum/call/call.h"
 
+#include "families/call/call_head.h"
 #include "families/call/refusal.h"
-#include "families/call/struct_size.h"
 
 namespace wavejit::row_sum {
 
@@ -15,10 +15,8 @@ families::Shape shape_of(DataType dtype) {
 }
 
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments) {
-  if (arguments == nullptr)
-    return families::fail(WAVEJIT_INVALID_ARGUMENT, "arguments = null; accepted: a struct wavejit_row_sum_arguments");
-  if (auto size = families::check_struct_size(*arguments, "arguments"); !size)
-    return std::unexpected(std::move(size.error()));
+  if (auto head = families::check_head(arguments, WAVEJIT_ROW_SUM, "row_sum"); !head)
+    return std::unexpected(std::move(head.error()));
   const wavejit_row_sum_arguments& call = *arguments;
   if (call.dtype != WAVEJIT_FP32 && call.dtype != WAVEJIT_FP16)
     return refuse(
@@ -46,7 +44,7 @@ RowSumCall::RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumP
                  .output = reinterpret_cast<std::uintptr_t>(arguments.output),
                  .rows = problem.rows,
                  .columns = problem.columns} {
-  report = arguments.report;
+  report = arguments.head.report;
 }
 
 families::Result<void> RowSumCall::plan(std::span<const families::KernelSpec* const> /*kernels*/,

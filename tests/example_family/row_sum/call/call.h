@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "families/call/family.h"
 #include "tests/example_family/row_sum/api/row_sum.h"
@@ -26,6 +27,9 @@ inline constexpr std::int64_t max_rows = std::int64_t{1} << 30;
 
 // Only what changes code: the data type.
 families::Shape shape_of(DataType dtype);
+
+// A line of the family.
+families::Result<RowSumProblem> parse_descriptor(std::string_view text);
 
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments);
 

@@ -27,6 +27,8 @@ const families::DescriptorWords<RowSumProblem>& descriptor_words() {
   return words;
 }
 
+}  // namespace
+
 Result<RowSumProblem> parse_descriptor(std::string_view text) {
   auto problem = families::read_words(text, RowSumKernel::family, descriptor_words());
   if (problem && problem->columns % 4 != 0)
@@ -35,21 +37,14 @@ Result<RowSumProblem> parse_descriptor(std::string_view text) {
   return problem;
 }
 
+namespace {
+
 class Described final : public families::DescribedProblem {
  public:
   explicit Described(RowSumProblem problem) : problem_(problem) {}
   std::string text() const override { return to_text(problem_); }
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return shape_of(problem_.dtype);
-  }
-  wavejit_problem told(const std::string& text) const override {
-    wavejit_problem told{};
-    told.size = sizeof told;
-    told.text = text.c_str();
-    told.dtype = problem_.dtype == DataType::fp32 ? WAVEJIT_FP32 : WAVEJIT_FP16;
-    told.batch = problem_.rows;
-    told.query_length = problem_.columns;
-    return told;
   }
 
  private:

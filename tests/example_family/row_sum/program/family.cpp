@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "tests/example_family/row_sum/api/row_sum.h"
+#include "tests/example_family/row_sum/call/call.h"
 #include "tools/array_problem.h"
+#include "tools/canonical_line.h"
 
 namespace wavejit::row_sum::program {
 namespace {
@@ -26,15 +28,9 @@ class RowSum : public Family {
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     ArrayProblem problem;
-    Sizes sizes;
-    std::pair context(&problem, &sizes);
-    const auto take = [](void* to, const wavejit_problem* told) {
-      const auto& [problem, sizes] = *static_cast<std::pair<ArrayProblem*, Sizes*>*>(to);
-      problem->text = told->text;
-      *sizes = {.wide = told->dtype == WAVEJIT_FP32, .rows = told->batch, .columns = told->query_length};
-    };
-    if (auto parsed = checked(wavejit_problem_parse(descriptor.c_str(), take, &context)); !parsed)
-      return std::unexpected(parsed.error());
+    const auto parsed = parsed_line(descriptor, problem.text, parse_descriptor);
+    if (!parsed) return std::unexpected(parsed.error());
+    const Sizes sizes = {.wide = parsed->dtype == DataType::fp32, .rows = parsed->rows, .columns = parsed->columns};
 
     std::vector<float> values = seeded_values(1, static_cast<std::size_t>(sizes.rows * sizes.columns));
     std::vector<std::uint16_t> halves;
@@ -49,13 +45,14 @@ class RowSum : public Family {
     problem.launch = [sizes](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                              wavejit_call_report* report) {
       wavejit_row_sum_arguments call{};
-      call.size = sizeof call;
+      call.head.size = sizeof call;
+      call.head.family = WAVEJIT_ROW_SUM;
       call.input = inputs[0];
       call.output = output;
       call.rows = sizes.rows;
       call.columns = sizes.columns;
       call.dtype = sizes.wide ? WAVEJIT_FP32 : WAVEJIT_FP16;
-      call.report = report;
+      call.head.report = report;
       return checked(wavejit_row_sum(engine, &call, nullptr));
     };
     problem.exact = [values, columns = sizes.columns](std::int64_t row) {
