@@ -313,8 +313,9 @@ struct wavejit_call_report {
 
 /* ---- Parts of calls ------------------------------------------------------------------------------------------------
  * Every call is a struct of its family, made of the parts below, which mean in each family what they mean here. A part
- * has fields that some family's calls do not have: they stay 0, and anything else in them is refused by name. Zero is
- * the default of every field. */
+ * has fields that some family's calls do not have: they stay 0, and anything else in them (in a tensor: its data) is
+ * refused by name. Zero is the default of every field. Refusals name fields as Python does: mask is mask.bits, sequences
+ * is sequences.count, key_indices and key_counts are key_list's, second_indices and second_top_k are second_list's. */
 
 typedef enum wavejit_family {
   WAVEJIT_FAMILY_NONE = 0,
@@ -452,7 +453,7 @@ struct wavejit_scales {
 
 /* Into how many runs keys are cut, and device memory for what the kernels of a call leave each other. */
 struct wavejit_split {
-  int64_t splits;         /* ≥ 1; 0: what the engine's kv_splits says */
+  int64_t splits;         /* ≥ 1; 0: wavejit chooses (attention_forward: as the engine's kv_splits says) */
   void* workspace;        /* aligned to 256 bytes; null: the engine's own */
   size_t workspace_bytes; /* of `workspace`; wavejit_call_workspace says what is of use */
 };
@@ -994,12 +995,13 @@ WAVEJIT_API wavejit_status wavejit_call_supported(wavejit_engine* engine, const 
  * it. */
 WAVEJIT_API wavejit_status wavejit_call_ready(wavejit_engine* engine, const struct wavejit_call_head* call);
 
-/* Fetches or compiles the call's kernels and loads them, as the call itself would. Tensors need no memory behind their
+/* Fetches or compiles the call's kernels and loads them, with those that a capture of the call may need, as the first
+ * call does. WAVEJIT_NO_COMPILE in its flags is not asked: whoever prepares may wait. Tensors need no memory behind their
  * addresses. */
 WAVEJIT_API wavejit_status wavejit_call_prepare(wavejit_engine* engine, const struct wavejit_call_head* call);
 
-/* The workspace that the call has use for, 0 if none; its own is not looked at. With splits = 0 a smaller one will do:
- * it is slower, and the bits are the same. */
+/* The workspace that the call has use for, 0 if none. With splits = 0 attention_forward and attention_latent take a
+ * smaller one for their splits, too: slower, with the same bits. */
 WAVEJIT_API wavejit_status wavejit_call_workspace(wavejit_engine* engine, const struct wavejit_call_head* call,
                                                   size_t* bytes);
 
@@ -1250,7 +1252,7 @@ struct wavejit_statistics {
   uint64_t lock_waits;        /* waits for a process that compiled the same kernel */
   uint64_t lock_timeouts;     /* of these, those that ended in a compile of our own */
   uint64_t evicted_entries;   /* by this engine's sweeps */
-  uint64_t prepared;          /* kernels that wavejit_prepare or WAVEJIT_COMPILE_BEHIND asked for */
+  uint64_t prepared;          /* kernels that wavejit_prepare, wavejit_call_prepare or COMPILE_BEHIND want */
   uint64_t refused_sealed;    /* calls that answered WAVEJIT_SEALED */
   uint64_t refused_capturing; /* calls that answered WAVEJIT_NOT_READY, since their stream was captured */
   uint64_t compile_ns;        /* time in the compiler and in the driver's loader, over all threads */

@@ -117,6 +117,18 @@ TEST_F(Questions, PreparedACallLaunchesNothingAndIsReady) {
   EXPECT_EQ(statistics_of(*engine).refused_sealed, 1U);
 }
 
+// No later call is cold: what a capture may need must be made here, too.
+TEST_F(Questions, PreparedACallThatSplitsKeysMayBeCaptured) {
+  const auto engine = make_engine();
+  Call call = good_call(1, 1, 16384, 64, 8, 128);
+  ASSERT_TRUE(ForwardCalls::prepare(*engine, &call));
+  engine->seal(true);  // waits for what is made behind
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &call));
+  Call whole = call;
+  whole.split.splits = 1;
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &whole)) << "a capture without a workspace leaves its keys whole";
+}
+
 TEST_F(Questions, TheDescriptionIsALineOfTheCall) {
   const auto engine = make_engine();
   Call call = good_call();

@@ -30,7 +30,8 @@ inline Result<void> check_struct_size(const void* structure, std::size_t size, s
   const auto* bytes = static_cast<const unsigned char*>(structure);
   for (std::size_t i = known; i < size; ++i) {
     if (bytes[i] != 0) {
-      return fail(WAVEJIT_UNSUPPORTED, std::string(name) + " has a field at byte " + std::to_string(i) +
+      return fail(WAVEJIT_UNSUPPORTED, std::string(name) + ".size = " + std::to_string(size) +
+                                           ": the struct has a field at byte " + std::to_string(i) +
                                            " that this version does not know; accepted: zero there");
     }
   }

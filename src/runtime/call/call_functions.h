@@ -16,7 +16,7 @@
 //
 //   extern "C" wavejit_status wavejit_softmax_lse(…) { return run_call<Calls>(engine, arguments, stream); }
 //
-// It may have `run`, `is_ready` and `workspace` of its own, where a call is more than one checked call.
+// It may have `run`, `is_ready`, `prepare` and `workspace` of its own, where a call is more than one checked call.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,10 @@ struct Answers {
       return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.is_ready(call); });
   }
   static Result<void> prepare(Engine& engine, const Arguments* arguments) {
-    return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.load(call); });
+    if constexpr (requires { Calls::prepare(engine, arguments); })
+      return Calls::prepare(engine, arguments);
+    else
+      return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.load(call); });
   }
   static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
     if constexpr (requires { Calls::workspace(engine, arguments); }) {

@@ -180,7 +180,9 @@ Result<void> Engine::load(families::Call& call) {
   if (is_loaded(call)) return {};
   if (sealed()) {
     statistics_.refused_sealed.fetch_add(1);
-    return fail(WAVEJIT_SEALED, "the engine is sealed; accepted: wavejit_engine_seal(engine, 0) first");
+    return fail(WAVEJIT_SEALED, "the engine is sealed and no kernel is loaded for \"" +
+                                    call.descriptor(families::Call::Line::of_kernels) +
+                                    "\"; accepted: wavejit_engine_seal(engine, 0) first");
   }
   Phases phases;
   const Resolution resolution =

@@ -69,9 +69,9 @@ Result<void> check_second_list(const KeyListCall& first, const KeyListCall& seco
                       "null, or slots beside key_indices with key_slots = 1"));
   if (given.slots != 0 && given.slots != 1)
     return refuse_number("second_list.slots", given.slots, "1, or 0: as key_list says");
-  if (given.heads != 0 && given.heads != first.list.heads)
+  if (given.heads != 0 && given.heads != first.lists_of_query())
     return refuse_number("second_list.heads", given.heads,
-                         "0, or " + std::to_string(first.list.heads) + ", the heads of key_list");
+                         "0, or " + std::to_string(first.lists_of_query()) + ", the lists of a query in key_list");
   if (auto fields = check_list_fields(second, kv_heads); !fields) return std::unexpected(renamed(fields.error()));
   for (const auto& [named, like] : tensors) {
     const auto& sizes = named.tensor->sizes;

@@ -64,6 +64,16 @@ void load_two_launches_behind(runtime::Engine& engine, const AttentionCall& call
   engine.load_behind(AttentionCall(call.arguments(), problem, splits, engine.target_row(), engine.toggles()));
 }
 
+// What a capture may need of a call that splits keys, when nothing can be loaded.
+Result<void> load_for_captures_behind(runtime::Engine& engine, const AttentionCall& call, const SplitPlan& splits) {
+  if (splits.merged && call.problem().launches == attention::Launches::planned) load_two_launches_behind(engine, call);
+  if (splits.reason != SplitPlan::Reason::fills_device) return {};
+  return asked_whole<void>(engine, call.arguments(), [&](const AttentionCall& whole) -> Result<void> {
+    engine.load_behind(whole);
+    return {};
+  });
+}
+
 // A call that splits keys, and whose kernels are not loaded. Where none may be loaded now, the kernels that leave the
 // keys whole are as good, if they are there. Else the call's own come first, and what a capture may need one day, when
 // nothing can be loaded, behind it.
@@ -76,12 +86,7 @@ void load_two_launches_behind(runtime::Engine& engine, const AttentionCall& call
     if (whole_is_loaded && *whole_is_loaded) return run_whole(engine, arguments, stream);
   }
   if (auto done = engine.run(call, stream); !done) return done;
-  if (splits.merged && call.problem().launches == attention::Launches::planned) load_two_launches_behind(engine, call);
-  if (splits.reason != SplitPlan::Reason::fills_device) return {};
-  return asked_whole<void>(engine, arguments, [&](const AttentionCall& whole) -> Result<void> {
-    engine.load_behind(whole);
-    return {};
-  });
+  return load_for_captures_behind(engine, call, splits);
 }
 
 }  // namespace
@@ -166,6 +171,17 @@ Result<void> Calls::is_ready(const runtime::Engine& engine, const Arguments* arg
   // As run_cold.
   if (asked_whole<void>(engine, *arguments, [&](AttentionCall& whole) { return engine.is_ready(whole); })) return {};
   return ready;
+}
+
+Result<void> Calls::prepare(runtime::Engine& engine, const Arguments* arguments) {
+  const Result<AttentionProblem> problem = check_attention_forward(arguments);
+  if (!problem) return std::unexpected(problem.error());
+  const SplitPlan splits = plan_of(engine, *arguments, *problem);
+  AttentionCall call(*arguments, *problem, splits, engine.target_row(), engine.toggles());
+  if (auto workspace = check_given_workspace(call, splits); !workspace) return workspace;
+  if (auto loaded = engine.load(call); !loaded) return loaded;
+  // As behind a first call: no later one is cold.
+  return splits.may_go_whole() ? load_for_captures_behind(engine, call, splits) : Result<void>();
 }
 
 Result<std::size_t> Calls::workspace(const runtime::Engine& engine, const Arguments* arguments) {

@@ -32,6 +32,7 @@ struct Calls {
   }
   static Result<void> run(runtime::Engine& engine, const Arguments* arguments, hip_abi::hipStream_t stream);
   static Result<void> is_ready(const runtime::Engine& engine, const Arguments* arguments);
+  static Result<void> prepare(runtime::Engine& engine, const Arguments* arguments);
   static Result<std::size_t> workspace(const runtime::Engine& engine, const Arguments* arguments);
 };
 

@@ -95,6 +95,15 @@ struct Calls {
     return done;
   }
 
+  static Result<void> prepare(Engine& engine, const Arguments* arguments) {
+    return asked<void>(engine, arguments, [&](LatentCall& call) -> Result<void> {
+      if (auto loaded = engine.load(call); !loaded) return loaded;
+      // As behind a first call: no later one is cold.
+      if (call.may_need_two_launches()) load_two_launches_behind(engine, *arguments, call.problem());
+      return {};
+    });
+  }
+
   static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
     auto problem = check(arguments);
     if (!problem) return std::unexpected(problem.error());
