@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "templates/attention/kernel/modifiers.h"
+
 namespace wavejit::attention_forward {
 
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "templates/attention/kernel/modifiers.h"
+
 namespace wavejit::attention_forward::program {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/program/cache_formats.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
