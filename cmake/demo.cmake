@@ -23,7 +23,7 @@ function(wavejit_demo_library library of_it instead)
   set_target_properties(${again} PROPERTIES OUTPUT_NAME ${library} LINKER_LANGUAGE CXX LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/demo)
 endfunction()
 
-wavejit_demo_library(wavejit wavejit_runtime_core "wavejit_families_api_demo;wavejit_engine;wavejit_families_call_demo"
+wavejit_demo_library(wavejit wavejit_runtime_core "wavejit_engine;wavejit_families_call_demo"
                      $<TARGET_OBJECTS:wavejit_c_api> $<TARGET_OBJECTS:wavejit_c_api_attention_forward>
                      $<TARGET_OBJECTS:wavejit_call_functions_demo>)
 set_target_properties(wavejit_of_demo PROPERTIES SOVERSION ${PROJECT_VERSION_MAJOR})

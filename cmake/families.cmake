@@ -5,7 +5,7 @@
 #   wavejit_<name>_kernel       what a kernel is: specs, costs                      (no LLVM, no HIP)
 #   wavejit_<name>_call         what a call is: checks, descriptors, routes, plans  (no LLVM, no HIP)
 #   wavejit_<name>_emit         spec → IR                                           (LLVM)
-#   wavejit_<name>_api          a call on an engine; api/c_api.cpp has its functions of the C ABI
+# and api/c_api.cpp has its function of the C ABI.
 # USES names folders of templates/ that several families share (templates/attention): what a kernel of the family is made
 # of stands there too, so the family's generator id is over them as well.
 function(wavejit_add_family name folder)
@@ -21,7 +21,7 @@ endfunction()
 
 # wavejit_register_families(<suffix> <name>…): what knows all families of one build, and nothing else does:
 #   wavejit_generator_id<suffix>, wavejit_families_kernel<suffix>, wavejit_families_call<suffix>,
-#   wavejit_families_emit<suffix>, wavejit_families_api<suffix>.
+#   wavejit_families_emit<suffix>.
 # The product has the suffix ""; a test that brings a family of its own has another.
 function(wavejit_register_families suffix)
   set(generated ${CMAKE_BINARY_DIR}/generated/families${suffix})
@@ -77,7 +77,6 @@ function(wavejit_register_families suffix)
   add_library(wavejit_families_call${suffix} STATIC ${families}/call/registry.cpp)
   add_library(wavejit_families_emit${suffix} STATIC ${families}/emit/emit.cpp)
   wavejit_use_llvm(wavejit_families_emit${suffix})
-  add_library(wavejit_families_api${suffix} INTERFACE)
   foreach(half generator_id families_kernel families_call families_emit)
     target_include_directories(wavejit_${half}${suffix} PRIVATE ${generated})
     target_link_libraries(wavejit_${half}${suffix} PUBLIC wavejit_build_flags)
@@ -88,7 +87,6 @@ function(wavejit_register_families suffix)
     target_link_libraries(wavejit_families_kernel${suffix} PUBLIC wavejit_${family}_kernel)
     target_link_libraries(wavejit_families_call${suffix} PUBLIC wavejit_${family}_call)
     target_link_libraries(wavejit_families_emit${suffix} PUBLIC wavejit_${family}_emit)
-    target_link_libraries(wavejit_families_api${suffix} INTERFACE wavejit_${family}_api)
   endforeach()
 endfunction()
 

@@ -69,7 +69,7 @@ families::Result<void> run(runtime::Engine& engine, const wavejit_attention_back
                            hip_abi::hipStream_t stream = nullptr) {
   const auto problem = attention_backward::check(&call);
   if (!problem) return std::unexpected(problem.error());
-  attention_backward::BackwardCall checked(call, *problem, engine.toggles());
+  attention_backward::BackwardCall checked(call, *problem, engine.target_row(), engine.toggles());
   return engine.run(checked, stream);
 }
 

@@ -22,7 +22,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 CHOSEN = HERE.parent / "chosen"
-# Of processor time, which a busy machine does not stretch: some faults make loops that do not end, which is noticed.
+# Seconds of processor time, which a busy machine does not stretch: some faults make loops that do not end, which is noticed.
 SECONDS = 240
 # By the folder of the fault: programs that call its kernels, those first that see most.
 FORWARD = [

@@ -20,7 +20,7 @@
 #include <shared_mutex>
 
 #include "runtime_fixture.h"
-#include "templates/attention_latent/call/call.h"
+#include "templates/attention_latent/api/calls.h"
 
 namespace {
 
@@ -203,13 +203,7 @@ TEST_F(HotPath, LatentAttentionCostsNoAllocationEither) {
   call.sequences.key_lengths = static_cast<const std::int32_t*>(fake_address(5));
   call.sequences.max_key_length = 8192;
   call.modifiers.scale = 0.0721688F;
-  const auto run = [&] {
-    const auto problem = attention_latent::check(&call);
-    if (!problem) return false;
-    const auto runs = attention_latent::plan_runs(*problem, engine_->target_row(), attention_latent::any_reach);
-    attention_latent::LatentCall checked(call, *problem, runs, engine_->target_row(), engine_->toggles());
-    return engine_->run(checked, nullptr).has_value();
-  };
+  const auto run = [&] { return runtime::Answers<attention_latent::Calls>::run(*engine_, &call, nullptr).has_value(); };
   struct Kind {
     std::int32_t splits;
     std::int64_t dims;

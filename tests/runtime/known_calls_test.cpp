@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "runtime_fixture.h"
-#include "templates/attention_forward/api/known_plans.h"
+#include "templates/attention_forward/api/calls.h"
 #include "templates/attention_forward/call/call.h"
-#include "templates/attention_latent/api/known_plans.h"
+#include "templates/attention_latent/api/calls.h"
 #include "templates/attention_latent/call/call.h"
 
 namespace wavejit::tests {
@@ -88,39 +88,26 @@ std::vector<Latent> latent_calls() {
   return {call, apart, listed, narrow};
 }
 
+template <typename Call>
+struct CallsOf;
+template <>
+struct CallsOf<Forward> : attention_forward::Calls {};
+template <>
+struct CallsOf<Latent> : attention_latent::Calls {};
+template <typename Call>
+using Remembered = runtime::Remembered<CallsOf<Call>>;
+
 // What a check says of a call: a refusal's words, or its plan.
-std::string plan_in_words(const runtime::Engine& engine, const Forward& call, attention_forward::CallPlan& plan) {
-  const auto problem = attention_forward::check_attention_forward(&call);
-  if (!problem) return problem.error().detail;
-  plan.problem = *problem;
-  plan.splits = attention_forward::plan_splits(
-      *problem, engine.target_row(), engine.toggles(),
-      call.split.workspace == nullptr ? attention_forward::any_reach : call.split.workspace_bytes);
-  plan.code = attention_forward::kernel_shape(*problem, plan.splits, engine.target_row(), engine.toggles()).code();
+template <typename Call, typename Plan>
+std::string plan_in_words(const runtime::Engine& engine, const Call& call, Plan& plan) {
+  const auto checked = CallsOf<Call>::plan(engine, &call);
+  if (!checked) return checked.error().detail;
+  plan = *checked;
   return {};
 }
-std::string plan_in_words(const runtime::Engine& engine, const Latent& call, attention_latent::CallPlan& plan) {
-  auto problem = attention_latent::check(&call);
-  if (!problem) return problem.error().detail;
-  attention_latent::take_rows(*problem, engine.target_row(), engine.toggles());
-  plan.problem = *problem;
-  plan.runs = attention_latent::plan_runs(
-      *problem, engine.target_row(),
-      call.split.workspace == nullptr ? attention_latent::any_reach : call.split.workspace_bytes);
-  plan.code = attention_latent::shape_of(*problem, plan.runs).shape().code;
-  return {};
-}
-bool is_alike(const attention_forward::CallPlan& a, const attention_forward::CallPlan& b) {
-  return a.problem == b.problem && a.splits == b.splits && a.code == b.code;
-}
-bool is_alike(const attention_latent::CallPlan& a, const attention_latent::CallPlan& b) {
-  return a.problem == b.problem && a.runs == b.runs && a.code == b.code;
-}
-const attention_forward::CallPlan* known(const runtime::Engine& engine, const Forward& call) {
-  return attention_forward::known_plan(engine, call);
-}
-const attention_latent::CallPlan* known(const runtime::Engine& engine, const Latent& call) {
-  return attention_latent::known_plan(engine, call);
+template <typename Call>
+const auto* known(const runtime::Engine& engine, const Call& call) {
+  return Remembered<Call>::known(engine, call);
 }
 
 template <typename Call>
@@ -145,7 +132,7 @@ class KnownCalls : public RuntimeTest {
   template <typename Call, typename Plan>
   void keep_checked(const Call& call, Plan& plan) {
     ASSERT_EQ(plan_in_words(*engine_, call, plan), "");
-    keep_plan(*engine_, call, plan);
+    Remembered<Call>::keep(*engine_, call, plan);
   }
 
   // Each word of the struct becomes another, and each pointer one of every other tensor's bytes.
@@ -175,7 +162,7 @@ class KnownCalls : public RuntimeTest {
         const Plan of_known = *found_plan;
         Plan checked;
         ASSERT_EQ(plan_in_words(*engine_, changed, checked), "") << "byte " << at << " = " << other;
-        EXPECT_TRUE(is_alike(of_known, checked)) << "byte " << at << " = " << other;
+        EXPECT_TRUE(of_known == checked) << "byte " << at << " = " << other;
       }
     }
     EXPECT_GT(found, 20) << "tensors that stand elsewhere are known";

@@ -15,7 +15,7 @@
 #include "fake_hip.h"
 #include "runtime/call/call_functions.h"
 #include "runtime/call/engine.h"
-#include "templates/attention_forward/api/run.h"
+#include "templates/attention_forward/api/calls.h"
 #include "tests/support/scratch_directory.h"
 
 namespace wavejit::tests {

@@ -55,7 +55,7 @@ families::Result<void> run(runtime::Engine& engine, const Arguments& call, hip_a
   auto problem = sparse_indexer::check(&call);
   if (!problem) return std::unexpected(problem.error());
   sparse_indexer::take_rows(*problem, engine.target_row(), engine.toggles());
-  sparse_indexer::IndexerCall checked(call, *problem, engine.target_row());
+  sparse_indexer::IndexerCall checked(call, *problem, engine.target_row(), engine.toggles());
   return engine.run(checked, stream);
 }
 
@@ -212,7 +212,7 @@ TEST_F(IndexerLife, AWorkspaceIsBounded) {
       const Arguments call = call_of({.batch = 1, .rows = rows, .keys = keys});
       const auto problem = sparse_indexer::check(&call);
       ASSERT_TRUE(problem) << problem.error().detail;
-      const sparse_indexer::IndexerCall planned(call, *problem, board);
+      const sparse_indexer::IndexerCall planned(call, *problem, board, {});
       EXPECT_LE(planned.workspace_bytes, sparse_indexer::most_workspace) << rows << " rows, " << keys << " keys";
       EXPECT_GE(planned.workspace_bytes * planned.rounds, static_cast<std::uint64_t>(rows * keys * 4));
     }

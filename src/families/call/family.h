@@ -127,6 +127,20 @@ class Call {
   // The launches of `kernels`, which are the route's for this call's shape. `memory` has workspace_bytes bytes.
   virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
 
+  // How a call whose keys are split may be launched, with equal bits (docs/split-keys.md): as its plan has it; with its
+  // keys whole, which needs no workspace; or with its parts merged by a second launch, which needs no counters. The
+  // engine takes another way than the plan's where a capture lacks either, or where kernels are missing that may not be
+  // made now.
+  enum class Way : std::uint8_t { planned, whole, two_launches };
+  bool may_go_whole = false;      // its keys are split, and need not be
+  bool chose_to_split = false;    // and nobody said so but the plan,
+  bool chose_one_launch = false;  // or that one launch merges
+  // Plans the call anew. Asked only of one that may_go_whole.
+  virtual void take(Way /*way*/) {}
+
+  // Whether the workspace that the caller brings is large enough, and nobody else's.
+  virtual Result<void> check_workspace() const { return {}; }
+
   // Cold from here on; these allocate.
   // What a call wants when its kernels are not loaded.
   enum class WhenMissing : std::uint8_t { make_them, refuse, refuse_and_make_them_behind };

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What can be asked of a call of any family (wavejit_call_supported and its like), as one row a family, and the C function
-// that makes the call. A family brings a class that checks its struct and hands the checked call on:
+// that makes the call. A family brings a class that names its types and checks and plans a struct:
 //
 //   struct Calls {
 //     using Arguments = wavejit_softmax_lse_arguments;
-//     template <typename Answer, typename Ask>
-//     static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
-//       const auto problem = check(arguments);
-//       if (!problem) return std::unexpected(problem.error());
-//       SoftmaxCall call(*arguments, *problem, engine.target_row(), engine.toggles());
-//       return ask(call);
-//     }
+//     using Call = SoftmaxCall;  // made of the arguments, what plan() says, the target and the toggles
+//     static Result<SoftmaxProblem> plan(const Engine& engine, const Arguments* arguments) { return check(arguments); }
 //   };
 //   extern const CallFunctions call_functions = functions_of<Calls>(WAVEJIT_SOFTMAX_LSE);
 //
 //   extern "C" wavejit_status wavejit_softmax_lse(…) { return run_call<Calls>(engine, arguments, stream); }
 //
-// It may have `run`, `is_ready`, `prepare` and `workspace` of its own, where a call is more than one checked call.
+// A class that has `is_remembered` as well has its calls remembered (families/call/known_calls.h): whether this one may
+// be, which is one whose plan hangs on no address but those of moving_pointers; `bytes_of(tensor)` says what a tensor
+// touches. A class may have `workspace`, where a call has use for more than it needs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
+#include "families/call/known_calls.h"
 #include "runtime/call/c_call.h"
 #include "runtime/call/engine.h"
 #include "wavejit/wavejit.h"
@@ -38,44 +37,88 @@ struct CallFunctions {
   Result<std::string> (*describe)(const Engine& engine, const wavejit_call_head* call) = nullptr;
 };
 
-// What a family's class does not have of its own.
+// The calls of this thread. What `known` finds may go while hooks and loggers run: a call has a copy.
+template <typename Calls>
+struct Remembered {
+  using Plan = decltype(Calls::plan(std::declval<const Engine&>(), nullptr))::value_type;
+  static inline constinit thread_local families::KnownCalls<typename Calls::Arguments, Plan> calls;
+
+  static const Plan* known(const Engine& engine, const Calls::Arguments& arguments) {
+    return calls.find(engine.number(), arguments);
+  }
+  static void keep(const Engine& engine, const Calls::Arguments& arguments, const Plan& plan) {
+    if (arguments.head.size == sizeof arguments && arguments.head.report == nullptr && Calls::is_remembered(arguments))
+      calls.keep(engine.number(), arguments, Calls::bytes_of, plan);
+  }
+};
+
+// The answers of a family's calls.
 template <typename Calls>
 struct Answers {
   using Arguments = Calls::Arguments;
 
   static Result<void> run(Engine& engine, const Arguments* arguments, hip_abi::hipStream_t stream) {
-    if constexpr (requires { Calls::run(engine, arguments, stream); })
-      return Calls::run(engine, arguments, stream);
-    else
-      return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.run(call, stream); });
+    if constexpr (requires { Calls::is_remembered(*arguments); }) {
+      // The size first: a struct of another has no more than that.
+      if (arguments != nullptr && arguments->head.size == sizeof *arguments) [[likely]] {
+        if (const auto* known = Remembered<Calls>::known(engine, *arguments); known != nullptr) [[likely]] {
+          typename Calls::Call call(*arguments, *known, engine.target_row(), engine.toggles());
+          return engine.run(call, stream);
+        }
+      }
+    }
+    return run_checked(engine, arguments, stream);
   }
   static Result<void> supports(const Engine& engine, const Arguments* arguments) {
-    return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.supports(call); });
+    return asked<void>(engine, arguments, [&](auto& call) { return engine.supports(call); });
   }
   static Result<void> is_ready(const Engine& engine, const Arguments* arguments) {
-    if constexpr (requires { Calls::is_ready(engine, arguments); })
-      return Calls::is_ready(engine, arguments);
-    else
-      return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.is_ready(call); });
+    return asked<void>(engine, arguments, [&](auto& call) { return engine.is_ready(call); });
   }
   static Result<void> prepare(Engine& engine, const Arguments* arguments) {
-    if constexpr (requires { Calls::prepare(engine, arguments); })
-      return Calls::prepare(engine, arguments);
-    else
-      return Calls::template asked<void>(engine, arguments, [&](auto& call) { return engine.load(call); });
+    return asked<void>(engine, arguments, [&](auto& call) { return engine.load(call); });
   }
+  // As if the call brought no workspace: whoever asks for the size has none yet.
   static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
-    if constexpr (requires { Calls::workspace(engine, arguments); }) {
-      return Calls::workspace(engine, arguments);
-    } else {
-      if (auto supported = supports(engine, arguments); !supported) return std::unexpected(supported.error());
-      return 0;
+    const auto is_good = Calls::plan(engine, arguments);
+    if (!is_good) return std::unexpected(is_good.error());
+    Arguments without = *arguments;
+    if constexpr (requires { without.split; }) {
+      without.split.workspace = nullptr;
+      without.split.workspace_bytes = 0;
     }
+    return asked<std::size_t>(engine, &without, [&](auto& call) -> Result<std::size_t> {
+      if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
+      if constexpr (requires { Calls::workspace(engine, *is_good); })
+        return Calls::workspace(engine, *is_good);
+      else
+        return call.workspace_bytes;
+    });
   }
   static Result<std::string> describe(const Engine& engine, const Arguments* arguments) {
-    return Calls::template asked<std::string>(engine, arguments, [&](const auto& call) -> Result<std::string> {
+    return asked<std::string>(engine, arguments, [&](const auto& call) -> Result<std::string> {
+      if (auto good = call.check_workspace(); !good) return std::unexpected(good.error());
       return call.descriptor(families::Call::Line::whole);
     });
+  }
+
+ private:
+  // `ask(call)` of the checked call; nothing is launched.
+  template <typename Answer, typename Ask>
+  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
+    const auto plan = Calls::plan(engine, arguments);
+    if (!plan) return std::unexpected(plan.error());
+    typename Calls::Call call(*arguments, *plan, engine.target_row(), engine.toggles());
+    return ask(call);
+  }
+  // A call that the thread does not know.
+  [[gnu::noinline]] static Result<void> run_checked(Engine& engine, const Arguments* arguments,
+                                                    hip_abi::hipStream_t stream) {
+    const auto plan = Calls::plan(engine, arguments);
+    if (!plan) return std::unexpected(plan.error());
+    if constexpr (requires { Calls::is_remembered(*arguments); }) Remembered<Calls>::keep(engine, *arguments, *plan);
+    typename Calls::Call call(*arguments, *plan, engine.target_row(), engine.toggles());
+    return engine.run(call, stream);
   }
 };
 

@@ -12,8 +12,48 @@
 
 namespace wavejit::runtime {
 
-[[gnu::cold, gnu::noinline]] Resolution Engine::miss(const families::Call& call, hip_abi::hipStream_t stream,
+[[gnu::cold, gnu::noinline]] Result<void> Engine::cold_call(families::Call& call, hip_abi::hipStream_t stream) {
+  Phases phases;
+  const Resolution resolution = miss(call, stream, phases);
+  if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+  if (auto launched = launch_call(**resolution.kernels, call, stream); !launched) return launched;
+  load_for_captures_behind(call);
+  return {};
+}
+
+bool Engine::may_load(const families::Call& call, hip_abi::hipStream_t stream) const {
+  return !sealed() && call.when_missing() == families::Call::WhenMissing::make_them && !is_capturing(stream);
+}
+
+void Engine::load_behind(const families::Call& call) {
+  if (!sealed() && !is_loaded(call)) background_.add(call.shape(), call.descriptor(families::Call::Line::of_kernels));
+}
+
+// A capture has no room for kernels that are missing: those that it may need one day, where it has no workspace or no
+// counters are left, are made behind the first call that needs none of them. Not where a caller said how many runs or
+// launches there are.
+void Engine::load_for_captures_behind(families::Call& call) {
+  using Way = families::Call::Way;
+  const bool may_go_whole = call.may_go_whole && call.chose_to_split;
+  if (call.chose_one_launch) {
+    call.take(Way::two_launches);
+    load_behind(call);
+  }
+  if (may_go_whole) {
+    call.take(Way::whole);
+    load_behind(call);
+  }
+}
+
+[[gnu::cold, gnu::noinline]] Resolution Engine::miss(families::Call& call, hip_abi::hipStream_t stream,
                                                      Phases& phases) {
+  // Where none may be made now, the kernels that leave the keys whole are as good, if they are there.
+  if (call.may_go_whole && !may_load(call, stream)) {
+    call.take(families::Call::Way::whole);
+    if (const LoadedKernels* kernels = resolver_.find(call.shape()))
+      return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
+    call.take(families::Call::Way::planned);
+  }
   const families::Shape& shape = call.shape();
   const std::string line = call.descriptor(families::Call::Line::of_kernels);
   const auto refused = [&](std::atomic<std::uint64_t>& count, wavejit_status status, const std::string& why) {

@@ -91,40 +91,27 @@ std::uint64_t Engine::next_number() noexcept {
 }
 
 Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
+  if (call.workspace_bytes != 0) [[unlikely]] {
+    if (auto settled = settle_memory(call, stream); !settled) return settled;
+  }
   if (call.judges_device_memory) [[unlikely]] {
     if (auto good = judge_memory(call, stream); !good) return good;
   }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
     logger_->write(LogLevel::debug, "call " + call.descriptor(families::Call::Line::whole));
-  if (call.workspace_bytes != 0) [[unlikely]] {
-    if (auto room = check_room(call); !room) return room;
-  }
   if (call.report != nullptr) [[unlikely]]
     return reported_call(call, stream);
   statistics_.count_call();
-  const LoadedKernels* kernels = resolver_.find(call.shape());
-  if (kernels == nullptr) [[unlikely]] {
-    Phases phases;
-    const Resolution resolution = miss(call, stream, phases);
-    if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
-    kernels = *resolution.kernels;
-  }
-  return launch_call(*kernels, call, stream);
+  if (const LoadedKernels* kernels = resolver_.find(call.shape()); kernels != nullptr) [[likely]]
+    return launch_call(*kernels, call, stream);
+  return cold_call(call, stream);
 }
 
 bool Engine::is_loaded(const families::Call& call) const { return resolver_.find(call.shape()) != nullptr; }
 
-bool Engine::may_load(const families::Call& call, hip_abi::hipStream_t stream) const {
-  return !sealed() && call.when_missing() == families::Call::WhenMissing::make_them && !is_capturing(stream);
-}
-
 void Engine::seal(bool sealed) {
   if (sealed) background_.wait_for_all();
   sealed_.store(sealed, std::memory_order_release);
-}
-
-void Engine::load_behind(const families::Call& call) {
-  if (!sealed() && !is_loaded(call)) background_.add(call.shape(), call.descriptor(families::Call::Line::of_kernels));
 }
 
 bool Engine::is_capturing(hip_abi::hipStream_t stream) const { return runtime::is_capturing(device_, stream); }
@@ -162,17 +149,40 @@ Result<void> Engine::supports(families::Call& call) const {
 
 Result<void> Engine::is_ready(families::Call& call) const {
   if (auto supported = supports(call); !supported) return supported;
-  if (resolver_.find(call.shape()) != nullptr) return {};
-  return fail(WAVEJIT_NOT_READY, "no kernel is loaded for \"" + call.descriptor(families::Call::Line::of_kernels) +
-                                     "\"; give wavejit_prepare this line first");
+  if (is_loaded(call)) return {};
+  const std::string line = call.descriptor(families::Call::Line::of_kernels);
+  // As miss() has it.
+  if (call.may_go_whole) {
+    call.take(families::Call::Way::whole);
+    if (is_loaded(call)) return {};
+  }
+  return fail(WAVEJIT_NOT_READY, "no kernel is loaded for \"" + line + "\"; give wavejit_prepare this line first");
 }
 
 Result<void> Engine::check_room(const families::Call& call) const {
-  if (call.workspace != nullptr || device_.memory_bytes == 0 || call.workspace_bytes <= device_.memory_bytes) return {};
+  if (call.workspace_bytes == 0) return {};
+  if (call.workspace != nullptr) return call.check_workspace();
+  if (device_.memory_bytes == 0 || call.workspace_bytes <= device_.memory_bytes) return {};
   const families::WorkspaceWords words = call.workspace_words();
   return fail(WAVEJIT_OUT_OF_MEMORY, words.reason + " needs a workspace of " + std::to_string(call.workspace_bytes) +
                                          " bytes; " + device_.name + " has " + std::to_string(device_.memory_bytes) +
                                          " in all; accepted: " + words.instead);
+}
+
+// A graph may be replayed on any stream, beside calls that borrow the engine's workspace and counters. Without a
+// workspace of its own a call that is captured leaves its keys whole. One that merges in one launch has counters of its
+// own from then on; where there are none, two launches merge. Slower, and the same bits.
+Result<void> Engine::settle_memory(families::Call& call, hip_abi::hipStream_t stream) {
+  using Way = families::Call::Way;
+  if (auto room = check_room(call); !room) return room;
+  if (call.workspace == nullptr) {
+    if (call.may_go_whole && is_capturing(stream)) [[unlikely]]
+      call.take(Way::whole);
+  } else if (call.arrivals != 0 && is_capturing(stream)) [[unlikely]] {
+    call.arrival_counters = workspaces_.captured_counters(call.arrivals);
+    if (call.arrival_counters == nullptr) call.take(Way::two_launches);
+  }
+  return {};
 }
 
 Result<void> Engine::launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream) {
@@ -216,6 +226,7 @@ Result<void> Engine::reported_call(families::Call& call, hip_abi::hipStream_t st
   if (!launched) return launched;
   phases.launch_ns = watch.lap();
   fill_report(*call.report, *kernels, origin, phases);
+  if (origin != WAVEJIT_ORIGIN_MEMORY) load_for_captures_behind(call);
   return {};
 }
 

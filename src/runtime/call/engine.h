@@ -53,22 +53,9 @@ class Engine {
   Result<void> supports(families::Call& call) const;
   // The same, and WAVEJIT_NOT_READY when they are not loaded.
   Result<void> is_ready(families::Call& call) const;
-  bool is_loaded(const families::Call& call) const;
-  // Makes the kernels of a call that supports() takes, as a line of prepare() does, and waits for them.
+  // Makes the kernels of a call that supports() takes, as a line of prepare() does, and waits for them; those that a
+  // capture of it may need come behind.
   Result<void> load(families::Call& call);
-  // Whether run() would fetch or compile the call's kernels if they were not loaded: not in a sealed engine, not of a
-  // call that forbids it, not while the stream is being captured.
-  bool may_load(const families::Call& call, hip_abi::hipStream_t stream) const;
-  // Makes the kernels of a call that may come one day, behind the caller's back: as a line of prepare(). Nothing where
-  // they are loaded, and in a sealed engine.
-  void load_behind(const families::Call& call);
-  // A capture can borrow no workspace of the engine's: a family may have another way to launch the call.
-  bool is_capturing(hip_abi::hipStream_t stream) const;
-  // Counters of arrivals for a call that is being captured: no other call's as long as the engine lives, since the
-  // graph may be replayed beside any of them. Null: there are none to be had now.
-  void* captured_counters(std::uint32_t count) { return workspaces_.captured_counters(count); }
-  // Refuses a call whose workspace is larger than the device's memory, unless the call brings the workspace.
-  Result<void> check_room(const families::Call& call) const;
   // The architecture's row with the dies and compute units of this device.
   const boards::Board& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }
@@ -101,11 +88,25 @@ class Engine {
          std::unique_ptr<Logger> logger);
 
   static std::uint64_t next_number() noexcept;
+  bool is_loaded(const families::Call& call) const;
+  bool is_capturing(hip_abi::hipStream_t stream) const;
+  // Whether run() would fetch or compile the call's kernels if they were not loaded: not in a sealed engine, not of a
+  // call that forbids it, not while the stream is being captured.
+  bool may_load(const families::Call& call, hip_abi::hipStream_t stream) const;
+  // Refuses a call whose workspace is larger than the device's memory, and one whose own workspace does not do.
+  Result<void> check_room(const families::Call& call) const;
+  // Finds memory and counters for a call that is being captured, or another way to launch it.
+  Result<void> settle_memory(families::Call& call, hip_abi::hipStream_t stream);
+  // Makes the kernels of a call that may come one day, behind the caller's back: as a line of prepare(). Nothing where
+  // they are loaded, and in a sealed engine.
+  void load_behind(const families::Call& call);
+  void load_for_captures_behind(families::Call& call);
   Result<void> judge_memory(const families::Call& call, hip_abi::hipStream_t stream);
   Result<void> launch_call(const LoadedKernels& kernels, families::Call& call, hip_abi::hipStream_t stream);
+  Result<void> cold_call(families::Call& call, hip_abi::hipStream_t stream);
   Result<void> reported_call(families::Call& call, hip_abi::hipStream_t stream);
   // cold_path.cpp. A call whose kernels are not in the table: refused, or they are resolved.
-  Resolution miss(const families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
+  Resolution miss(families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
   // Resolves the shape and counts times; what this thread worked for it notes and tells. `line`: a problem that needs
   // the shape.
   Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases, Helpers& helpers);

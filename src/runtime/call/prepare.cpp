@@ -177,7 +177,10 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
 Result<void> Engine::load(families::Call& call) {
   if (auto supported = supports(call); !supported) return supported;
   statistics_.prepared.fetch_add(1);
-  if (is_loaded(call)) return {};
+  if (is_loaded(call)) {
+    load_for_captures_behind(call);
+    return {};
+  }
   if (sealed()) {
     statistics_.refused_sealed.fetch_add(1);
     return fail(WAVEJIT_SEALED, "the engine is sealed and no kernel is loaded for \"" +
@@ -188,6 +191,7 @@ Result<void> Engine::load(families::Call& call) {
   const Resolution resolution =
       resolve_and_tell(call.shape(), call.descriptor(families::Call::Line::of_kernels), phases, process_helpers());
   if (!resolution.kernels) return std::unexpected(resolution.kernels.error());
+  load_for_captures_behind(call);
   return {};
 }
 

@@ -57,6 +57,13 @@ constexpr bool is_multiple(std::int64_t stride, std::int64_t power) { return (st
 
 // Elements: 16 bytes, also of f32 twice that.
 constexpr std::int64_t stride_granule(std::uint64_t element_bytes) { return element_bytes == 1 ? 16 : 8; }
+// Bytes of memory from its first element to its last; 0: there is no tensor.
+inline std::uint64_t touched_bytes(const wavejit_tensor& tensor) {
+  if (tensor.data == nullptr) return 0;
+  const families::Range range = families::range_of(tensor, element_bytes_of(tensor));
+  return range.end - range.begin;
+}
+
 constexpr std::uintptr_t tensor_alignment = 16;
 // Beyond this a stride alone passes the slice limit, and below it no product here overflows.
 constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;

@@ -5,29 +5,12 @@
 
 namespace wavejit::attention_backward {
 
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_attention_backward_arguments;
+  using Call = BackwardCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    if (auto workspace = check_workspace(*arguments, problem->workspace_bytes()); !workspace)
-      return std::unexpected(workspace.error());
-    BackwardCall call(*arguments, *problem, engine.toggles());
-    return ask(call);
-  }
-
-  static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    BackwardCall call(*arguments, *problem, engine.toggles());
-    call.workspace = nullptr;  // whoever asks for the size has none yet
-    if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
-    return problem->workspace_bytes();
+  static Result<BackwardProblem> plan(const runtime::Engine& /*engine*/, const Arguments* arguments) {
+    return check(arguments);
   }
 };
 

@@ -75,11 +75,15 @@ Layout layout_of(const wavejit_attention_backward_arguments& call) {
 }  // namespace
 
 BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
-                           const families::Toggles& /*toggles*/)
+                           const boards::Board& /*board*/, const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()), call_(call), problem_(problem) {
   workspace_bytes = problem.workspace_bytes();
   workspace = call.split.workspace;
   report = call.head.report;
+}
+
+Result<void> BackwardCall::check_workspace() const {
+  return attention_backward::check_workspace(call_, problem_.batch, workspace_bytes);
 }
 
 Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,

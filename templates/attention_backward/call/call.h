@@ -12,9 +12,10 @@ class BackwardCall final : public families::Call {
  public:
   // What it is given must outlive it.
   BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
-               const families::Toggles& toggles);
+               const boards::Board& board, const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
+  Result<void> check_workspace() const override;
   WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   families::WorkspaceWords workspace_words() const override;

@@ -8,7 +8,9 @@
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/modifiers.h"
+#include "templates/attention/call/sequences.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention/call/workspace.h"
 #include "templates/attention_backward/call/problem.h"
 
 namespace wavejit::attention_backward {
@@ -127,22 +129,16 @@ Result<void> check_outputs(const Call& call) {
 
 }  // namespace
 
-Result<void> check_workspace_apart(const Call& call, std::uint64_t bytes) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(call.split.workspace);
-  const families::Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  Result<void> step;
-  const auto look = [&](const auto& of) {
-    const wavejit_tensor& tensor = tensor_of(of, call);
-    if (!step || tensor.data == nullptr ||
-        !families::surely_share(families::range_of(tensor, attention::element_bytes_of(tensor)), workspace))
-      return;
-    step = refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", families::refusal::pointer_text(call.split.workspace),
-                      std::string("memory that ") + of.name + " does not use"));
-  };
-  for (const Role& role : roles) look(role);
-  for (const Numbers& of : numbers) look(of);
-  for (const Numbers& of : biases) look(of);
-  return step;
+Result<void> check_workspace(const Call& call, std::uint32_t sequences, std::uint64_t bytes) {
+  if (call.split.workspace == nullptr || bytes == 0) return {};
+  std::array<Named, roles.size() + numbers.size() + biases.size()> tensors{};
+  std::size_t count = 0;
+  const auto add = [&](const auto& of) { tensors[count++] = {of.name, &tensor_of(of, call)}; };
+  for (const Role& role : roles) add(role);
+  for (const Numbers& of : numbers) add(of);
+  for (const Numbers& of : biases) add(of);
+  return attention::check_workspace(call.split, bytes, tensors,
+                                    attention::numbers_of(call.sequences, attention::no_pages, sequences));
 }
 
 // Shaped and laid out as a bias, with strides of its own; what the checks of a bias say, they say of it.

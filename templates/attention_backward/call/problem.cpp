@@ -13,6 +13,7 @@
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention/call/workspace.h"
 #include "templates/attention_backward/kernel/canon.h"
 #include "templates/attention_backward/kernel/words.h"
 
@@ -20,7 +21,6 @@ namespace wavejit::attention_backward {
 namespace {
 
 using families::refusal::bad;
-using families::refusal::pointer_text;
 using families::refusal::refuse;
 using Call = wavejit_attention_backward_arguments;
 
@@ -99,6 +99,7 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (problem.shape.runs == Runs::several)
     problem.parts_bytes = parts_bytes_of_head(problem) * problem.kv_heads * problem.batch;
   Result<void> step = check_flags(call);
+  if (step) step = attention::check_split(call.split);
   if (step) step = check_sums(call);
   if (step) step = check_mask(call, problem);
   if (step) step = check_modifiers(call, extents, problem);
@@ -180,19 +181,6 @@ Result<BackwardProblem> check(const Call* arguments) {
       !head)
     return std::unexpected(std::move(head.error()));
   return check_all(*arguments);
-}
-
-Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
-  if (call.split.workspace == nullptr) {
-    if (call.split.workspace_bytes == 0) return {};
-    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes), "0 without a workspace");
-  }
-  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
-    return refused("workspace", pointer_text(call.split.workspace), "null, or device memory aligned to 256 bytes");
-  if (call.split.workspace_bytes < bytes)
-    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes),
-                   std::to_string(bytes) + " and more (wavejit_call_workspace)");
-  return check_workspace_apart(call, bytes);
 }
 
 }  // namespace wavejit::attention_backward

@@ -70,8 +70,6 @@ struct BackwardProblem {
 // Bytes of parts of a sequence's kv head: whole tiles of keys, of any kernel.
 std::uint64_t parts_bytes_of_head(const BackwardProblem& problem);
 
-inline constexpr std::uintptr_t workspace_alignment = 256;
-
 Runs runs_of(std::int64_t query_length, std::int64_t group);
 // Whether `sequences` sequences of `heads` heads and `length` rows (or keys) make many workgroups.
 bool are_many(std::int64_t sequences, std::int64_t heads, std::int64_t length, Mask mask);
@@ -79,14 +77,14 @@ bool are_few(std::int64_t sequences, std::int64_t heads, std::int64_t length);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<BackwardProblem> check(const wavejit_attention_backward_arguments* arguments);
-// The workspace of a call that brings one.
-Result<void> check_workspace(const wavejit_attention_backward_arguments& call, std::uint64_t bytes);
+// The workspace of a call that brings one: large enough for `bytes`, and memory of nothing else that it names.
+Result<void> check_workspace(const wavejit_attention_backward_arguments& call, std::uint32_t sequences,
+                             std::uint64_t bytes);
 
 // ---- Its parts
 
 Result<void> check_tensors(const wavejit_attention_backward_arguments& call);  // sizes of q and k are in range
 // Called after the bias's own checks.
-Result<void> check_workspace_apart(const wavejit_attention_backward_arguments& call, std::uint64_t bytes);
 Result<void> check_d_bias(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 Result<void> check_tensor_sizes(const wavejit_attention_backward_arguments& call, const attention::Extents& extents);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/call/call_functions.h"
-#include "templates/attention_forward/api/run.h"
+#include "templates/attention_forward/api/calls.h"
 
 namespace wavejit::attention_forward {
 

@@ -54,27 +54,36 @@ LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Bo
 
 }  // namespace
 
-AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                             const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles)
-    : AttentionCall(call, problem, splits, kernel_shape(problem, splits, target, toggles).code(), target, toggles) {}
-
-AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                             const SplitPlan& splits, std::uint64_t code, const boards::Board& target,
-                             const families::Toggles& toggles)
-    : Call({.family = &family(), .code = code}),
-      call_(call),
-      problem_(problem),
-      splits_(splits),
-      target_(target),
-      toggles_(toggles) {
-  workspace_bytes = splits.workspace_bytes;
-  if (splits.sequences_a_round != 0) [[unlikely]]
-    rounds = (problem.batch + splits.sequences_a_round - 1) / splits.sequences_a_round;
+AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const CallPlan& plan,
+                             const boards::Board& target, const families::Toggles& toggles)
+    : Call({.family = &family(), .code = plan.code}), call_(call), plan_(plan), target_(target), toggles_(toggles) {
   workspace = call.split.workspace;
-  if (splits.merged) [[unlikely]]
-    arrivals = arrivals_of(problem, splits);
   report = call.head.report;
   judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+  if (plan.splits.workspace_bytes != 0) [[unlikely]]
+    adopt_plan();
+}
+
+void AttentionCall::adopt_plan() {
+  shape_.code = plan_.code;
+  workspace_bytes = splits_.workspace_bytes;
+  rounds = splits_.rounds(problem_.batch);
+  arrivals = arrivals_of(problem_, splits_);
+  may_go_whole = splits_.may_go_whole();
+  chose_to_split = splits_.reason == SplitPlan::Reason::fills_device;
+  chose_one_launch = splits_.merged && problem_.launches == attention::Launches::planned;
+}
+
+[[gnu::cold, gnu::noinline]] void AttentionCall::take(Way way) {
+  AttentionProblem problem = problem_;
+  problem.splits = way == Way::whole ? 1 : static_cast<std::uint32_t>(call_.split.splits);
+  problem.launches = way == Way::two_launches ? attention::Launches::two : attention::launches_of(call_.head.flags);
+  plan_ = plan_call(problem, target_, toggles_, attention::reach_of(call_.split));
+  adopt_plan();
+}
+
+Result<void> AttentionCall::check_workspace() const {
+  return attention_forward::check_workspace(call_, problem_.batch, workspace_bytes);
 }
 
 void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory,
@@ -203,13 +212,12 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (spec.listed) [[unlikely]]
     return plan_key_lists(kernels, memory, plan);
   const std::uint32_t first = first_sequence();
-  const std::uint32_t batch =
-      rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
+  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
   const LaunchGeometry geometry =
-      launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.splits, problem_.group());
+      launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.runs, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(spec, splits_.splits, memory, arguments_);
+  fill(spec, splits_.runs, memory, arguments_);
   if (spec.block_lists) [[unlikely]]
     plan_lists(spec, memory, plan);
   if (spec.bool_mask && !spec.block_lists) [[unlikely]]
@@ -224,7 +232,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     return {};
   }
   plan.add(with_scales(spec, launch, cached_), 0);
-  if (splits_.splits != 1) [[unlikely]]
+  if (splits_.runs != 1) [[unlikely]]
     plan_combine(kernels, spec.bool_mask ? 2 : 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
 }
@@ -234,27 +242,26 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     std::span<const families::KernelSpec* const> kernels, const void* memory, families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<ForwardKernel>();
   const std::uint32_t first = first_sequence();
-  const std::uint32_t batch =
-      rounds == 1 ? problem_.batch : std::min(problem_.batch - first, splits_.sequences_a_round);
-  fill(spec, splits_.splits, memory, arguments_);
+  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
+  fill(spec, splits_.runs, memory, arguments_);
   listed_ = {.all = arguments_.all.paged,
              .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
                                                 std::uint64_t{first} * problem_.query_length)};
   if (first != 0) begin_at_sequence(listed_->all, problem_.shape, first);
   const LaunchGeometry geometry = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
-                                                  splits_.splits, problem_.group());
+                                                  splits_.runs, problem_.group());
   // First of all: both walks count the chunks of both lists, and a launch over 8 bits has a copy of its arguments.
-  if (splits_.second_splits != 0) fill_second(std::uint64_t{first} * problem_.query_length);
+  if (splits_.second_runs != 0) fill_second(std::uint64_t{first} * problem_.query_length);
   plan.add(with_scales(spec, launch_of(geometry, &*listed_, sizeof *listed_), cached_));
   if (!splits_.parts()) return {};
-  if (splits_.second_splits != 0) {
+  if (splits_.second_runs != 0) {
     const LaunchGeometry of_second = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
-                                                     splits_.second_splits, problem_.group());
+                                                     splits_.second_runs, problem_.group());
     plan.add(with_scales(spec, launch_of(of_second, &*second_, sizeof *second_), other_cached_), 0);
   }
   plan_combine(kernels, 1, listed_->all.all, batch, problem_.query_length, plan);
   combine_.lists = listed_->lists;
-  if (splits_.second_splits == 0) return {};
+  if (splits_.second_runs == 0) return {};
   combine_.lists.second_counts = second_->lists.counts;
   combine_.lists.second_length = second_->lists.length;
   combine_.lists.second_first_part = second_->lists.first_part;
@@ -266,8 +273,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   second_ = listed_;
   Arguments& all = second_->all.all;
   set_keys(all, call_.second_k, call_.second_v);
-  all.splits = splits_.second_splits;
-  all.split_multiplier = division_multiplier(splits_.second_splits);
+  all.splits = splits_.second_runs;
+  all.split_multiplier = division_multiplier(splits_.second_runs);
   if (problem_.shape.paged) second_->all.pages.pages = static_cast<std::uint32_t>(call_.second_k.sizes[0]);
   second_->lists = attention::list_arguments(second_list_of(call_), problem_.second_slots, false, first_query);
   second_->lists.first_part = listed_->lists.parts;
@@ -286,12 +293,12 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
   plan.add(
       with_scales(tall, launch_of(geometry, &arguments_, std::min(argument_bytes(tall), sizeof arguments_)), cached_));
-  fill(few, splits_.splits, memory, few_.emplace());
+  fill(few, splits_.runs, memory, few_.emplace());
   few_->all.rows.few_rows = few_rows;
   const LaunchGeometry of_few =
-      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.splits, problem_.group());
+      launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.runs, problem_.group());
   plan.add(with_scales(few, launch_of(of_few, &*few_, std::min(argument_bytes(few), sizeof *few_)), other_cached_));
-  if (splits_.splits != 1) plan_combine(kernels, 2, few_->all.paged.all, problem_.batch, few_rows, plan);
+  if (splits_.runs != 1) plan_combine(kernels, 2, few_->all.paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 
@@ -302,8 +309,8 @@ std::string AttentionCall::descriptor(Line line) const {
   if (splits_.few_rows != 0) {
     // What says that it is a mix; and why nothing is split may not show in the words.
     descriptor.query_rows = static_cast<std::int64_t>(problem_.query_rows);
-    if (splits_.splits == 1) descriptor.splits = 1;
-  } else if (problem_.packed_queries && splits_.splits != 1) {
+    if (splits_.runs == 1) descriptor.splits = 1;
+  } else if (problem_.packed_queries && splits_.runs != 1) {
     // The place of the parts depends on the number of rows; without that number every sequence counts as the longest.
     AttentionProblem even = problem_;
     even.query_rows = std::uint64_t{problem_.batch} * problem_.query_length;
@@ -331,10 +338,7 @@ families::WorkspaceWords AttentionCall::workspace_words() const {
     return {.reason = "lists of key blocks",
             .captured = "walks are made of lists of key blocks",
             .instead = "lists with less room (list_capacity)"};
-  if (splits_.second_splits != 0) return attention::words_of_two_lists();
-  const std::string count = std::to_string(splits_.splits);
-  return {
-      .reason = "splits = " + count, .captured = "keys are split (" + count + " splits)", .instead = "fewer splits"};
+  return attention::words_of_parts(splits_);
 }
 
 }  // namespace wavejit::attention_forward

@@ -27,24 +27,18 @@ namespace wavejit::attention_forward {
 
 const families::Family& family();
 
-// On the caller's stack. What it is given must outlive it.
+// On the caller's stack. The arguments, the target and the toggles must outlive it; the plan is its own.
 class AttentionCall final : public families::Call {
  public:
-  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                const SplitPlan& splits, const boards::Board& target, const families::Toggles& toggles);
-  // `code`: that of kernel_shape(problem, splits, target, toggles), where it is known (api/known_plans.h).
-  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
-                const SplitPlan& splits, std::uint64_t code, const boards::Board& target,
+  AttentionCall(const wavejit_attention_forward_arguments& call, const CallPlan& plan, const boards::Board& target,
                 const families::Toggles& toggles);
-
-  // What a call is given must outlive it.
-  AttentionCall(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem, SplitPlan&& splits,
-                const boards::Board& target, const families::Toggles& toggles) = delete;
+  AttentionCall(const AttentionCall&) = delete;
+  AttentionCall& operator=(const AttentionCall&) = delete;
 
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
-  const wavejit_attention_forward_arguments& arguments() const { return call_; }
-  const AttentionProblem& problem() const { return problem_; }
+  void take(Way way) override;
+  Result<void> check_workspace() const override;
   WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
@@ -88,7 +82,7 @@ class AttentionCall final : public families::Call {
   // stand side by side, behind what it is given else.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                std::optional<KeptArguments>& kept) const;
-  std::uint32_t first_sequence() const { return round * splits_.sequences_a_round; }
+  std::uint32_t first_sequence() const { return splits_.first_of(round); }
   // The address of the first of this round's sequences' flags.
   std::uint64_t causal_flags() const {
     return reinterpret_cast<std::uintptr_t>(call_.mask.causal_flags) + first_sequence();
@@ -98,9 +92,12 @@ class AttentionCall final : public families::Call {
   void plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan);
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
+  void adopt_plan();
+
   const wavejit_attention_forward_arguments& call_;
-  const AttentionProblem& problem_;
-  const SplitPlan& splits_;
+  CallPlan plan_;
+  const AttentionProblem& problem_ = plan_.problem;
+  const SplitPlan& splits_ = plan_.splits;
   const boards::Board& target_;
   const families::Toggles& toggles_;
   // What launches point to.

@@ -91,7 +91,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
     descriptor.second_top_k = problem.second_top_k;
   }
   if (call.sequences.max_total_keys > 0) descriptor.total_keys = call.sequences.max_total_keys;
-  if (call.split.splits > 0) descriptor.splits = call.split.splits;
+  if (problem.splits > 0) descriptor.splits = problem.splits;
   if (problem.launches != attention::Launches::planned)
     descriptor.launches = problem.launches == attention::Launches::one ? 1 : 2;
   return descriptor;

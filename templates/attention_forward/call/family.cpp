@@ -52,7 +52,7 @@ class Described final : public families::DescribedProblem {
     const bool chooses = !toggles.pins_kernels() || pins_of(toggles).shares_chunks;
     const AttentionProblem walked = plan.few_rows != 0 ? of_few_rows(problem_, plan.few_rows) : problem_;
     if (chooses)
-      if (const std::string waves = describe_sharing(walked, plan.splits, board); !waves.empty())
+      if (const std::string waves = describe_sharing(walked, plan.runs, board); !waves.empty())
         notes.push_back({.label = "waves", .text = (plan.few_rows != 0 ? "of few rows " : "") + waves});
     if (plan.few_rows != 0) notes.insert(notes.begin(), {.label = "walks", .text = describe_walks(plan)});
     return notes;

@@ -19,17 +19,11 @@ namespace wavejit::attention_forward {
 namespace {
 
 using attention::ceil_div;
+using attention::KeysToCut;
 using Reason = SplitPlan::Reason;
 
-// Guesses. Workgroups of few rows that a compute unit has at a time; what a run costs beside its tiles of keys, and
-// what two launches cost beside one, in such tiles; and how often a device is filled that lengths of its own may leave
-// half empty.
+// A guess: workgroups of few rows that a compute unit has at a time.
 constexpr std::uint64_t workgroups_per_compute_unit = 2;
-using attention::tile_keys;
-constexpr std::uint64_t run_cost = 1;
-constexpr std::uint64_t combine_cost = 4;
-constexpr std::uint64_t most_rounds = 8;
-constexpr std::uint64_t rounds_of_uneven_lengths = 16;
 // Parts of the time that a tile takes where a compute unit has two workgroups. A workgroup whose waves share its
 // chunks, and has the unit to itself, takes half of it where every unit has one; less in proportion where fewer share
 // memory, down to what the waves take by themselves. Figures of the clock.
@@ -56,85 +50,66 @@ std::uint64_t workgroups_of(const AttentionProblem& problem, const boards::Board
   return std::max<std::uint64_t>(1, ceil_div(rows, tile) * problem.batch * heads);
 }
 
-std::uint64_t tiles_of_run(const AttentionProblem& problem, std::uint64_t chunks, std::uint64_t splits) {
-  const std::uint64_t tiles_of_chunk = problem.keys_of_chunk() / static_cast<std::uint32_t>(tile_keys);
-  return std::min<std::uint64_t>(ceil_div(chunks, splits) * tiles_of_chunk, ceil_div(problem.walked_keys(), tile_keys));
+KeysToCut keys_to_cut(const AttentionProblem& problem, const boards::Board& target) {
+  return {.keys = problem.walked_keys(),
+          .chunk_keys = problem.keys_of_chunk(),
+          .chunks = chunks_of(problem),
+          .workgroups = workgroups_of(problem, target),
+          .uneven_lengths = problem.uneven_lengths};
 }
 
-// In place of `splits`: the runs of one workgroup on a compute unit, whose waves share, where that saves a tenth of the
+// In place of `runs`: those of one workgroup on a compute unit, whose waves share, where that saves a tenth of the
 // time. Runs that wait for another's place are left alone: they even out what memory and lengths do.
 std::optional<std::uint64_t> shared_runs(const AttentionProblem& problem, const boards::Board& target,
-                                         std::uint64_t chunks, std::uint64_t splits) {
-  const std::uint64_t workgroups = workgroups_of(problem, target);
+                                         const KeysToCut& cut, std::uint64_t runs) {
   const auto units = static_cast<std::uint64_t>(target.compute_units);
-  const auto shares = [&](std::uint64_t runs) {
-    return shares_chunks(problem, static_cast<std::uint32_t>(runs), target);
+  const auto shares = [&](std::uint64_t count) {
+    return shares_chunks(problem, static_cast<std::uint32_t>(count), target);
   };
-  if (workgroups > units || workgroups * splits > workgroups_per_compute_unit * units || shares(splits)) return {};
-  const std::uint64_t runs = ceil_div(chunks, ceil_div(chunks, std::min(units / workgroups, chunks)));
-  if (!shares(runs)) return {};
-  const std::uint64_t parts = std::max(workgroups * runs * shared_parts_of_tile / units, least_parts_of_tile);
-  const bool saves =
-      tiles_of_run(problem, chunks, runs) * parts * 10 < tiles_of_run(problem, chunks, splits) * parts_of_tile * 9;
-  return saves ? std::optional(runs) : std::nullopt;
+  if (cut.workgroups > units || cut.workgroups * runs > workgroups_per_compute_unit * units || shares(runs)) return {};
+  const std::uint64_t run_chunks = ceil_div(cut.chunks, std::min(units / cut.workgroups, cut.chunks));
+  const std::uint64_t fewer = ceil_div(cut.chunks, run_chunks);
+  if (!shares(fewer)) return {};
+  const std::uint64_t parts = std::max(cut.workgroups * fewer * shared_parts_of_tile / units, least_parts_of_tile);
+  const std::uint64_t tiles = tiles_of_run(cut, ceil_div(cut.chunks, runs));
+  const bool saves = tiles_of_run(cut, run_chunks) * parts * 10 < tiles * parts_of_tile * 9;
+  return saves ? std::optional(fewer) : std::nullopt;
 }
 
 // Runs that make the device full and leave little of it empty at the end.
-SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& target, std::uint32_t chunks,
-                      bool may_share_chunks) {
-  const std::uint64_t workgroups = workgroups_of(problem, target);
-  const std::uint64_t places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units);
-  const auto chosen = [](std::uint64_t splits) -> SplitPlan {
-    if (splits <= 1) return {.reason = Reason::device_is_full};
-    return {.splits = static_cast<std::uint32_t>(splits), .reason = Reason::fills_device};
-  };
-  const auto cost = [&](std::uint64_t splits) {
-    return ceil_div(workgroups * splits, places) * (tiles_of_run(problem, chunks, splits) + run_cost) +
-           (splits > 1 ? combine_cost : 0);
-  };
-  const auto or_shared_runs = [&](std::uint64_t splits) {
-    return may_share_chunks ? shared_runs(problem, target, chunks, splits).value_or(splits) : splits;
-  };
-  // Only the device knows how many keys each sequence has: many short runs even them out. Those beyond a sequence's end
-  // cost.
-  if (problem.uneven_lengths)
-    return chosen(or_shared_runs(std::min<std::uint64_t>(rounds_of_uneven_lengths * places / workgroups, chunks)));
-  std::uint64_t best = 1;
-  std::uint64_t least = cost(1);
-  for (std::uint64_t rounds = 1; rounds <= most_rounds; ++rounds) {
-    const std::uint64_t most = std::min<std::uint64_t>(rounds * places / workgroups, chunks);
-    if (most <= 1) continue;
-    const std::uint64_t splits = ceil_div(chunks, ceil_div(chunks, most));
-    if (const std::uint64_t of_splits = cost(splits); of_splits < least) {
-      best = splits;
-      least = of_splits;
-    }
-    if (most == chunks) break;
-  }
-  return chosen(or_shared_runs(best));
+SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& target, bool may_share_chunks) {
+  const KeysToCut cut = keys_to_cut(problem, target);
+  const attention::DeviceToFill device = {
+      .places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units),
+      .merge_cost = 4,
+      .fillings_of_uneven_lengths = 16};
+  std::uint64_t runs = ceil_div(cut.chunks, chunks_a_run(cut, device));
+  if (may_share_chunks) runs = shared_runs(problem, target, cut, runs).value_or(runs);
+  if (runs <= 1) return {{.reason = Reason::device_is_full}};
+  return {{.runs = static_cast<std::uint32_t>(runs), .reason = Reason::fills_device}};
 }
 
 SplitPlan choose(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
                  bool pinned) {
   const std::uint32_t chunks = chunks_of(problem);
   if (problem.splits > 0) {
-    if (problem.splits > 1 && chunks <= 1) return {.reason = Reason::one_chunk};
-    return {.splits = std::min(problem.splits, std::max(chunks, 1U)), .reason = Reason::asked_by_call};
+    if (problem.splits > 1 && chunks <= 1) return {{.reason = Reason::one_chunk}};
+    return {{.runs = std::min(problem.splits, std::max(chunks, 1U)), .reason = Reason::asked_by_call}};
   }
-  if (chunks <= 1) return {.reason = Reason::one_chunk};
+  if (chunks <= 1) return {{.reason = Reason::one_chunk}};
   if (kv_splits)
-    return {.splits = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine};
+    return {{.runs = std::min(static_cast<std::uint32_t>(*kv_splits), chunks), .reason = Reason::asked_by_engine}};
   // Longer queries fill the device by themselves, or would leave parts of many rows. Of lists a query is as many.
-  if (!problem.shape.listed && problem.query_length > longest_packed_query) return {.reason = Reason::whole};
-  return fill_device(problem, target, chunks, !pinned && !has_parts_by_sequence(problem));
+  if (!problem.shape.listed && problem.query_length > longest_packed_query) return {{.reason = Reason::whole}};
+  return fill_device(problem, target, !pinned && !has_parts_by_sequence(problem));
 }
 
 // Kernels divide by multiplication (emit/split.cpp): exact while heads · splits · heads < 2³².
-std::uint64_t most_splits(std::uint64_t heads) { return 0xFFFFFFFF / (heads * heads); }
+std::uint64_t most_runs(std::uint64_t heads) { return 0xFFFFFFFF / (heads * heads); }
 // They are z of the grid where keys are listed.
-std::uint64_t most_listed_splits(const AttentionProblem& problem) {
+std::uint64_t most_listed_runs(const AttentionProblem& problem) {
   constexpr std::uint64_t most_of_grid = 0xFFFF;
-  return std::min(most_splits(problem.query_heads), most_of_grid / problem.kv_heads);
+  return std::min(most_runs(problem.query_heads), most_of_grid / problem.kv_heads);
 }
 
 // The plan of one kernel that walks the keys of all sequences. Its records stand `rows_of_head` rows of a head after
@@ -142,23 +117,32 @@ std::uint64_t most_listed_splits(const AttentionProblem& problem) {
 SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
                    bool pinned, std::uint64_t rows_of_head) {
   SplitPlan plan = choose(problem, target, kv_splits, pinned);
-  if (plan.splits == 1) return plan;
+  if (plan.runs == 1) return plan;
   const std::uint64_t heads = problem.query_heads;
-  plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_splits(heads)));
+  plan.runs = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.runs, most_runs(heads)));
   if (problem.shape.listed)
-    plan.splits = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.splits, most_listed_splits(problem)));
-  if (plan.splits <= 1) return {.reason = Reason::beyond_kernels};
+    plan.runs = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.runs, most_listed_runs(problem)));
+  if (plan.runs <= 1) return {{.reason = Reason::beyond_kernels}};
   const std::uint32_t slots = chunks_of(problem);
   if (problem.shape.packed_heads &&
       rows_of_head * problem.group() * slots >=
           reach_of_records / static_cast<std::uint64_t>(attention_combine::record_bytes(problem.shape.head_dim_v)))
       [[unlikely]]
-    return {.reason = Reason::beyond_kernels};
+    return {{.reason = Reason::beyond_kernels}};
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, heads, slots, problem.shape.head_dim_v);
   if (slots > attention_combine::max_slots || !bytes) [[unlikely]]
-    return {.reason = Reason::beyond_kernels};
+    return {{.reason = Reason::beyond_kernels}};
+  plan.run_chunks = static_cast<std::uint32_t>(ceil_div(slots, plan.runs));
   plan.workspace_bytes = *bytes;
   return plan;
+}
+
+// The sequences of a round as a problem of their own.
+AttentionProblem round_of(const AttentionProblem& problem, std::uint64_t sequences) {
+  AttentionProblem round = problem;
+  round.batch = static_cast<std::uint32_t>(sequences);
+  round.query_rows = sequences * problem.query_length;
+  return round;
 }
 
 // The same within a workspace: all sequences at once where it has room for them, else in rounds that are as even as
@@ -166,7 +150,7 @@ SplitPlan plan_all(const AttentionProblem& problem, const boards::Board& target,
 SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target, std::optional<std::int32_t> kv_splits,
                     bool pinned, std::uint64_t reach) {
   SplitPlan plan = plan_all(problem, target, kv_splits, pinned, problem.query_rows);
-  if (plan.splits == 1) return plan;
+  if (plan.runs == 1) return plan;
   const bool has_workspace = reach != any_reach;
   const bool by_sequence = has_parts_by_sequence(problem);
   if (plan.workspace_bytes <= (has_workspace ? reach : most_workspace) && !by_sequence) [[likely]]
@@ -174,21 +158,19 @@ SplitPlan plan_walk(const AttentionProblem& problem, const boards::Board& target
   const bool asked_by_call = plan.reason == Reason::asked_by_call;
   if (problem.packed_queries && !by_sequence) {
     if (!has_workspace || asked_by_call) return plan;
-    return {.reason = Reason::beyond_workspace};
+    return {{.reason = Reason::beyond_workspace}};
   }
   const std::uint64_t of_sequence = plan.workspace_bytes / problem.query_rows * problem.query_length;
   // A caller that gives a number of splits brings what an engine would take, or all, or is told that it does not fit.
   const bool as_an_engine = !has_workspace || (asked_by_call && reach < of_sequence * problem.batch);
-  std::uint64_t fitting = std::min<std::uint64_t>((as_an_engine ? most_workspace : reach) / of_sequence, problem.batch);
-  if (fitting == 0 && !as_an_engine) return {.reason = Reason::beyond_workspace};
-  fitting = std::max<std::uint64_t>(fitting, 1);
-  AttentionProblem round = problem;
-  round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
-  round.query_rows = std::uint64_t{round.batch} * problem.query_length;
+  const std::uint64_t sequences =
+      attention::sequences_within(problem.batch, of_sequence, as_an_engine ? most_workspace : reach);
+  if (sequences == 0 && !as_an_engine) return {{.reason = Reason::beyond_workspace}};
+  const AttentionProblem round = round_of(problem, std::max<std::uint64_t>(sequences, 1));
   // A device that a few sequences leave half empty wants more runs.
   SplitPlan of_round =
       plan_all(round, target, kv_splits, pinned, by_sequence ? problem.query_length : round.query_rows);
-  if (of_round.splits == 1) return of_round;
+  if (of_round.runs == 1) return of_round;
   of_round.sequences_a_round = round.batch;
   return of_round;
 }
@@ -206,12 +188,15 @@ SplitPlan runs_of_lists(const AttentionProblem& problem, const boards::Board& ta
   } else {
     AttentionProblem both = problem;
     both.top_k = static_cast<std::uint32_t>((first + second) * problem.keys_of_chunk());
-    of_run = ceil_div(first + second, std::uint64_t{choose(both, target, kv_splits, true).splits});
+    of_run = ceil_div(first + second, std::uint64_t{choose(both, target, kv_splits, true).runs});
   }
-  const auto splits = [&](std::uint64_t chunks) {
-    return static_cast<std::uint32_t>(std::min(ceil_div(chunks, of_run), most_listed_splits(problem)));
+  const auto runs = [&](std::uint64_t chunks) {
+    return static_cast<std::uint32_t>(std::min(ceil_div(chunks, of_run), most_listed_runs(problem)));
   };
-  return {.splits = splits(first), .second_splits = splits(second), .reason = Reason::two_lists};
+  return {{.runs = runs(first),
+           .second_runs = runs(second),
+           .run_chunks = static_cast<std::uint32_t>(of_run),
+           .reason = Reason::two_lists}};
 }
 
 // As plan_walk, of two lists: their parts are merged, whatever a workspace has room for.
@@ -226,10 +211,8 @@ SplitPlan plan_two_lists(const AttentionProblem& problem, const boards::Board& t
   const std::uint64_t of_sequence = of_query * problem.query_length;
   // A caller that brings too little for one sequence is told what all of them take.
   if (all.workspace_bytes <= limit || problem.packed_queries || (has_workspace && reach < of_sequence)) return all;
-  const std::uint64_t fitting = std::clamp<std::uint64_t>(limit / of_sequence, 1, problem.batch);
-  AttentionProblem round = problem;
-  round.batch = static_cast<std::uint32_t>(ceil_div(problem.batch, ceil_div(problem.batch, fitting)));
-  round.query_rows = std::uint64_t{round.batch} * problem.query_length;
+  const std::uint64_t sequences = attention::sequences_within(problem.batch, of_sequence, limit);
+  const AttentionProblem round = round_of(problem, std::max<std::uint64_t>(sequences, 1));
   SplitPlan of_round = runs_of_lists(round, target, kv_splits);
   of_round.workspace_bytes = of_query * round.query_rows;
   of_round.sequences_a_round = round.batch;
@@ -262,21 +245,21 @@ namespace {
 
 // A pinned kernel mostly has waves that do not share chunks; else the pin says how many do, or that the number of
 // workgroups decides.
-bool shares_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
+bool shares_in(const AttentionProblem& problem, std::uint32_t runs, const boards::Board& target,
                const families::Toggles& toggles) {
-  if (splits != 1 && has_parts_by_sequence(problem)) [[unlikely]]
+  if (runs != 1 && has_parts_by_sequence(problem)) [[unlikely]]
     return false;
   if (!toggles.pins_kernels()) [[likely]]
-    return shares_chunks(problem, splits, target);
+    return shares_chunks(problem, runs, target);
   const Pins pins = pins_of(toggles);
-  if (pins.chunk_waves) return *pins.chunk_waves != 1 && can_share(problem.shape, target, splits != 1);
-  return pins.shares_chunks && shares_chunks(problem, splits, target);
+  if (pins.chunk_waves) return *pins.chunk_waves != 1 && can_share(problem.shape, target, runs != 1);
+  return pins.shares_chunks && shares_chunks(problem, runs, target);
 }
 
 // Whether split keys are merged in one launch by the kernel that is pinned: one that has packed heads.
-bool merges_in(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target,
+bool merges_in(const AttentionProblem& problem, std::uint32_t runs, const boards::Board& target,
                const families::Toggles& toggles) {
-  if (!merges_in_walk(problem, shares_in(problem, splits, target, toggles), target)) return false;
+  if (!merges_in_walk(problem, shares_in(problem, runs, target, toggles), target)) return false;
   if (!toggles.pins_kernels()) return true;
   const Pins pins = pins_of(toggles);
   return pipeline_of(problem.shape.of_split_kernel(), target, pins) == Pipeline::generic &&
@@ -309,7 +292,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
                       std::uint64_t reach) {
   const std::optional<std::int32_t> kv_splits = toggles.kv_splits;
   if (problem.shape.block_lists || goes_by_walks(problem, toggles)) [[unlikely]]
-    return {.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists};
+    return {{.workspace_bytes = walk_bytes(problem).value_or(0), .reason = Reason::lists}};
   if (problem.shape.bool_mask) [[unlikely]]
     return plan_masked(problem, target, toggles, reach);
   if (problem.second_top_k != 0) [[unlikely]]
@@ -319,8 +302,8 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
   std::uint32_t few_rows = one_walk ? 0 : few_rows_of(problem);
   if (few_rows == 0) [[likely]] {
     SplitPlan plan = plan_walk(problem, target, kv_splits, pinned, reach);
-    if (plan.splits != 1) [[unlikely]]
-      plan.merged = merges_in(problem, plan.splits, target, toggles);
+    if (plan.runs != 1) [[unlikely]]
+      plan.merged = merges_in(problem, plan.runs, target, toggles);
     return plan;
   }
   const auto plan_few = [&] {
@@ -335,7 +318,7 @@ SplitPlan plan_splits(const AttentionProblem& problem, const boards::Board& targ
     plan = plan_few();
   }
   if (plan.workspace_bytes <= reach) return plan;
-  return {.reason = Reason::beyond_workspace, .few_rows = few_rows_of(problem)};
+  return {{.reason = Reason::beyond_workspace}, few_rows_of(problem)};
 }
 
 std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan) {
@@ -344,7 +327,7 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
   // tiles of four such waves at the most.
   constexpr std::uint64_t rows_of_wave = 32;
   constexpr std::uint64_t most_waves = 4;
-  const std::uint64_t sequences = plan.sequences_a_round != 0 ? plan.sequences_a_round : problem.batch;
+  const std::uint64_t sequences = plan.sequences_of(0, problem.batch);
   const std::uint64_t rows = std::uint64_t{problem.query_length} * problem.group();
   return static_cast<std::uint32_t>(sequences * problem.kv_heads * ceil_div(rows, rows_of_wave) * most_waves);
 }
@@ -363,7 +346,7 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
       if (has_parts_by_sequence(problem)) [[unlikely]]
         shape.rows = QueriesOf::few;
       shape.merged = plan.merged;
-      shape.shared_chunks = shares_in(problem, plan.splits, target, toggles);
+      shape.shared_chunks = shares_in(problem, plan.runs, target, toggles);
       return shape;
     }
     AttentionShape shape = pairs_tiles(problem, target) ? problem.shape.of_paired_kernel() : problem.shape;
@@ -375,10 +358,17 @@ AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& pl
   shape.mixed = true;
   shape.short_query_rows = few.shape.query_rows;
   shape.packed_heads = few.shape.packed_heads;
-  shape.split = plan.splits != 1;
+  shape.split = plan.runs != 1;
   // A pinned kernel has no mixes. Workgroups of all sequences count: those of long ones end at once.
-  shape.shared_chunks = shares_chunks(few, plan.splits, target);
+  shape.shared_chunks = shares_chunks(few, plan.runs, target);
   return shape;
+}
+
+CallPlan plan_call(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
+                   std::uint64_t reach) {
+  CallPlan plan = {.problem = problem, .splits = plan_splits(problem, target, toggles, reach)};
+  plan.code = kernel_shape(problem, plan.splits, target, toggles).code();
+  return plan;
 }
 
 std::string describe_walks(const SplitPlan& plan) {
@@ -398,54 +388,24 @@ std::string describe_who_merges(const SplitPlan& plan, const AttentionProblem& p
   return describe_merging(problem, shape.merged, shape.shared_chunks, target);
 }
 
-std::string rounds_of(const SplitPlan& plan, const AttentionProblem& problem) {
-  if (plan.sequences_a_round == 0 || plan.sequences_a_round == problem.batch) return {};
-  return " for " + std::to_string(plan.sequences_a_round) + " sequences at a time, in " +
-         std::to_string(ceil_div(problem.batch, plan.sequences_a_round)) + " rounds";
+std::string why(const SplitPlan& plan, const AttentionProblem& problem) {
+  if (plan.reason == Reason::one_chunk && !problem.shape.has_chunks()) return "a row of 8 bits is one sum";
+  if (plan.reason == Reason::whole)
+    return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
+           " query rows whole; splits=<n> cuts them, which shows in no bit";
+  const std::string reason = attention::describe(plan.reason, problem.keys_of_chunk());
+  return plan.reason == Reason::lists
+             ? reason + "; they take " + std::to_string(plan.workspace_bytes) + " bytes of workspace"
+             : reason;
 }
 
 }  // namespace
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
                      const boards::Board& target) {
-  const auto reason = [&]() -> std::string {
-    switch (plan.reason) {
-      case Reason::asked_by_call:
-        return "the call says so";
-      case Reason::asked_by_engine:
-        return "kv_splits says so";
-      case Reason::one_chunk:
-        return problem.shape.has_chunks() ? "the keys are one chunk of " + std::to_string(problem.keys_of_chunk())
-                                          : "a row of 8 bits is one sum";
-      case Reason::whole:
-        return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
-               " query rows whole; splits=<n> cuts them, which shows in no bit";
-      case Reason::fills_device:
-        return "auto fills the device's compute units";
-      case Reason::device_is_full:
-        return "auto: query tiles alone fill the device, or the keys are too few";
-      case Reason::lists:
-        return "the walks of lists are not cut; they take " + std::to_string(plan.workspace_bytes) +
-               " bytes of workspace";
-      case Reason::beyond_workspace:
-        return "the call's workspace has no room for the parts of one sequence, or of one row of each";
-      case Reason::beyond_kernels:
-        return "more chunks, heads or rows than kernels of split keys count";
-      case Reason::two_lists:
-        return "the parts of two lists are merged";
-    }
-    return {};
-  };
-  if (plan.second_splits != 0)
-    return std::to_string(plan.splits) + " and, of the second list, " + std::to_string(plan.second_splits) + ", " +
-           std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason();
-  if (plan.splits == 1) return "1: " + reason();
-  const std::uint32_t chunks = chunks_of(problem);
-  const std::uint32_t run = (chunks + plan.splits - 1) / plan.splits;
-  return std::to_string(plan.splits) + ", each up to " + std::to_string(run) +
-         (run == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.keys_of_chunk()) + " keys, " +
-         std::to_string(plan.workspace_bytes) + " bytes of workspace" + rounds_of(plan, problem) + ": " + reason() +
-         "; " + describe_who_merges(plan, problem, shape, target);
+  const std::string text =
+      attention::describe_runs(plan, problem.keys_of_chunk(), problem.batch) + ": " + why(plan, problem);
+  return plan.may_go_whole() ? text + "; " + describe_who_merges(plan, problem, shape, target) : text;
 }
 
 }  // namespace wavejit::attention_forward

@@ -47,24 +47,35 @@ std::uint32_t seen_keys(const LatentProblem& problem) {
 
 }  // namespace
 
-LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
-                       const boards::Board& board, const families::Toggles& toggles)
-    : LatentCall(call, problem, runs, shape_of(problem, runs).shape().code, board, toggles) {}
-
-LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const LatentProblem& problem, const Runs& runs,
-                       std::uint64_t code, const boards::Board& board, const families::Toggles& toggles)
-    : Call({.family = &family(), .code = code}),
-      call_(call),
-      problem_(problem),
-      runs_(runs),
-      board_(board),
-      toggles_(toggles) {
-  workspace_bytes = runs.workspace_bytes;
-  if (runs.sequences_a_round != 0) rounds = (problem.batch + runs.sequences_a_round - 1) / runs.sequences_a_round;
+LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const CallPlan& plan, const boards::Board& board,
+                       const families::Toggles& toggles)
+    : Call({.family = &family(), .code = plan.code}), call_(call), plan_(plan), board_(board), toggles_(toggles) {
   workspace = call.split.workspace;
-  arrivals = arrivals_of(problem, runs);
   report = call.head.report;
   judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
+  if (plan.splits.workspace_bytes != 0) adopt_plan();
+}
+
+void LatentCall::adopt_plan() {
+  shape_.code = plan_.code;
+  workspace_bytes = splits_.workspace_bytes;
+  rounds = splits_.rounds(problem_.batch);
+  arrivals = arrivals_of(problem_, splits_);
+  may_go_whole = splits_.may_go_whole();
+  chose_to_split = splits_.reason == SplitPlan::Reason::fills_device;
+  chose_one_launch = splits_.merged && problem_.launches == attention::Launches::planned;
+}
+
+[[gnu::cold, gnu::noinline]] void LatentCall::take(Way way) {
+  LatentProblem problem = problem_;
+  problem.splits = way == Way::whole ? 1 : static_cast<std::uint32_t>(call_.split.splits);
+  problem.launches = way == Way::two_launches ? attention::Launches::two : attention::launches_of(call_.head.flags);
+  plan_ = plan_call(problem, board_, attention::reach_of(call_.split));
+  adopt_plan();
+}
+
+Result<void> LatentCall::check_workspace() const {
+  return attention_latent::check_workspace(call_, problem_.batch, workspace_bytes);
 }
 
 // To the columns behind V's.
@@ -114,7 +125,7 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
       .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
       .heads = problem_.heads,
       .head_multiplier = attention::division_multiplier(problem_.heads),
-      .run_chunks = runs_.chunks,
+      .run_chunks = splits_.run_chunks,
       .scale_log2e = problem_.scale_log2e,
       .causal = problem_.causal ? 1U : 0U,
       .list = attention::list_arguments(lists_of(call_), problem_.slots, problem_.causal,
@@ -176,8 +187,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
 Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<WalkKernel>();
-  const std::uint32_t first = round * runs_.sequences_a_round;
-  const std::uint32_t batch = rounds == 1 ? problem_.batch : std::min(problem_.batch - first, runs_.sequences_a_round);
+  const std::uint32_t first = splits_.first_of(round);
+  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
   const std::uint32_t rows = problem_.query_length * problem_.heads;
   const auto tile = static_cast<std::uint32_t>(count_of(spec.rows));
   // Tiles of a sequence, or of a listed query, whose rows are its heads.
@@ -193,19 +204,19 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
   const std::uint32_t apart = spec.listed ? batch * problem_.query_length : batch;
   plan.add({.grid_x = tiles > 1 && apart >= dies ? (apart + dies - 1) / dies * dies : apart,
             .grid_y = tiles,
-            .grid_z = runs_.count,
+            .grid_z = splits_.runs,
             .threads = threads,
             .arguments = &arguments_,
             .argument_bytes = argument_bytes_of(spec.listed, spec.widens(), spec.merged)},
            0);
-  if (!runs_.parts() || runs_.merged) return {};
+  if (!splits_.parts() || splits_.merged) return {};
   combine_ = arguments_;
-  if (runs_.second_count != 0) {
+  if (splits_.second_runs != 0) {
     fill_second(first);
     // As the first one's but for the keys.
     families::Launch& second = plan.launches[plan.count];
     second = plan.launches[plan.count - 1];
-    second.grid_z = runs_.second_count;
+    second.grid_z = splits_.second_runs;
     second.arguments = &second_;
     ++plan.count;
   }
@@ -264,10 +275,6 @@ Result<void> LatentCall::judge(families::DeviceMemory& memory) const {
   return check_device_lengths(memory, problem_, call_);
 }
 
-families::WorkspaceWords LatentCall::workspace_words() const {
-  if (runs_.second_count != 0) return attention::words_of_two_lists();
-  const std::string count = std::to_string(runs_.count);
-  return {.reason = "splits = " + count, .captured = "keys are split (" + count + " runs)", .instead = "fewer splits"};
-}
+families::WorkspaceWords LatentCall::workspace_words() const { return attention::words_of_parts(splits_); }
 
 }  // namespace wavejit::attention_latent

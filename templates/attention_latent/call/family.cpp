@@ -13,8 +13,8 @@
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_latent/call/descriptor.h"
-#include "templates/attention_latent/call/runs.h"
 #include "templates/attention_latent/call/scaled_rows.h"
+#include "templates/attention_latent/call/splits.h"
 #include "templates/attention_latent/kernel/rows.h"
 #include "templates/attention_latent/kernel/words.h"
 
@@ -73,14 +73,14 @@ class Described final : public families::DescribedProblem {
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     const LatentProblem problem = problem_on(board, toggles);
-    return shape_of(problem, plan_runs(problem, board, any_reach)).shape();
+    return shape_of(problem, plan_splits(problem, board)).shape();
   }
   std::vector<families::Note> notes(const boards::Board& board, const Toggles& toggles) const override {
     const LatentProblem problem = problem_on(board, toggles);
-    return {{.label = "splits", .text = describe(plan_runs(problem, board, any_reach), problem, board)}};
+    return {{.label = "splits", .text = describe(plan_splits(problem, board), problem, board)}};
   }
   // The first calls of a sequence have few keys and split none; a captured call without a workspace never splits. A call
-  // of few sequences has fewer rows a workgroup (runs.h).
+  // of few sequences has fewer rows a workgroup (splits.h).
   std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<DescribedProblem>> all;
     const LatentProblem problem = descriptor_.problem();
@@ -129,7 +129,7 @@ WalkKernel kernel_of(const LatentShape& shape, const Target& target, const Toggl
   return kernel;
 }
 
-// Why a workgroup has no other number of rows. Whether parts are merged in one launch is told beside the runs (runs.h).
+// Why a workgroup has no other number of rows. Whether parts are merged in one launch is told beside the runs (splits.h).
 std::vector<families::Refusal> why_not_other_rows(const LatentShape& of, const Target& target, const Toggles& toggles) {
   const std::string_view pinned = families::value_in(toggles.pins, tile_pin);
   const std::string of_one = of.listed ? " rows of a query, whose list they share" : " rows of a sequence";

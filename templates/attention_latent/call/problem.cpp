@@ -19,6 +19,7 @@
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention/call/workspace.h"
 #include "templates/attention_latent/call/key_lists.h"
 #include "templates/attention_latent/call/scaled_rows.h"
 #include "templates/attention_latent/kernel/rows.h"
@@ -47,8 +48,6 @@ using families::refusal::up_to;
 
 using Check = Result<void>;
 using Call = wavejit_attention_latent_arguments;
-
-constexpr std::uintptr_t workspace_alignment = 256;
 
 bool is_paged(const Call& call) { return call.pages.block_table != nullptr; }
 std::int64_t dims_of(const wavejit_tensor& latent, const wavejit_tensor& rope) {
@@ -127,15 +126,7 @@ Check check_outputs(const Call& call) {
 }
 
 Check check_choices(const Call& call) {
-  if (call.split.splits < 0 || call.split.splits > max_splits)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "splits", std::to_string(call.split.splits),
-                      up_to("0 (as many as fill the device), 1", max_splits)));
-  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.split.workspace),
-                      "null (the engine's own), or device memory aligned to 256 bytes"));
-  if (call.split.workspace == nullptr && call.split.workspace_bytes != 0)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.split.workspace_bytes),
-                      "0 while workspace is null"));
+  if (auto split = attention::check_split(call.split); !split) return split;
   constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE |
                                   WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH | WAVEJIT_TWO_LAUNCHES;
   if (auto flags = attention::check_flags(call.head.flags, known, call.modifiers.scale); !flags) return flags;
@@ -347,22 +338,20 @@ void take_rows(LatentProblem& problem, const targets::Target& target, const fami
   rows = families::value_in(rows_names, pinned).value_or(rows);
 }
 
-Result<void> check_workspace(const Call& call, std::uint64_t bytes) {
+Result<void> check_workspace(const Call& call, std::uint32_t sequences, std::uint64_t bytes) {
   if (call.split.workspace == nullptr || bytes == 0) return {};
-  if (call.split.workspace_bytes < bytes)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(call.split.workspace_bytes),
-                      std::to_string(bytes) + " and more for this call (wavejit_call_workspace says so)"));
-  const auto begin = reinterpret_cast<std::uintptr_t>(call.split.workspace);
-  const Range workspace = {.begin = begin, .end = begin + bytes, .dense = true};
-  for (const Named& named :
-       {Named{"q", &call.q}, Named{"q_rope", &call.q_rope}, Named{"k", &call.k}, Named{"k_rope", &call.k_rope},
-        Named{"second_k", &call.second_k}, Named{"o", &call.o}, Named{"lse", &call.lse},
-        Named{"sink", &call.modifiers.sink}, Named{"k_scale", &call.scales.k_scale}})
-    if (named.tensor->data != nullptr &&
-        surely_share(range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
-      return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace", pointer_text(call.split.workspace),
-                        std::string("memory that ") + named.name + " does not use"));
-  return {};
+  const Named tensors[] = {{"q", &call.q},           {"q_rope", &call.q_rope},       {"k", &call.k},
+                           {"k_rope", &call.k_rope}, {"second_k", &call.second_k},   {"o", &call.o},
+                           {"lse", &call.lse},       {"sink", &call.modifiers.sink}, {"k_scale", &call.scales.k_scale}};
+  if (auto apart = attention::check_workspace(call.split, bytes, tensors,
+                                              attention::numbers_of(call.sequences, call.pages, sequences));
+      !apart)
+    return apart;
+  const attention::NamedNumbers lists[] = {{"key_indices", call.key_list.indices, 1},
+                                           {"key_counts", call.key_list.counts, 1},
+                                           {"second_indices", call.second_list.indices, 1},
+                                           {"second_counts", call.second_list.counts, 1}};
+  return attention::check_workspace(call.split, bytes, {}, lists);
 }
 
 Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem, const Call& call) {

@@ -70,7 +70,7 @@ struct LatentProblem {
 };
 
 // How many rows a workgroup has, for sequences of `rows` rows (a head of a query each); with lists, for a query of
-// `rows` heads. take_rows and plan_runs (runs.h) have the last word.
+// `rows` heads. take_rows and plan_splits (splits.h) have the last word.
 constexpr Rows rows_for(std::uint64_t rows) {
   return rows <= count_of(Rows::r32) ? Rows::r32 : rows <= count_of(Rows::r64) ? Rows::r64 : Rows::r128;
 }
@@ -81,13 +81,14 @@ constexpr Pages pages_for(std::int64_t page_size) {
 }
 
 // As the target has it by default, or as a developer pins it: tile_queries=32 or 64 behind the pipeline's name.
-// Where more than 64 are at hand, plan_runs chooses.
+// Where more than 64 are at hand, plan_splits chooses.
 void take_rows(LatentProblem& problem, const targets::Target& target, const families::Toggles& toggles);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<LatentProblem> check(const wavejit_attention_latent_arguments* arguments);
-// The workspace of a call that brings one: large enough for `bytes`, and memory of no tensor.
-Result<void> check_workspace(const wavejit_attention_latent_arguments& call, std::uint64_t bytes);
+// The workspace of a call that brings one: large enough for `bytes`, and memory of nothing else that it names.
+Result<void> check_workspace(const wavejit_attention_latent_arguments& call, std::uint32_t sequences,
+                             std::uint64_t bytes);
 Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem,
                                   const wavejit_attention_latent_arguments& call);
 

@@ -11,7 +11,7 @@
 namespace wavejit::attention_latent {
 
 // Rows of a sequence, or of a query that names its keys: a head of a query each.
-// More than 64 are for plan_runs to decide (call/runs.h).
+// More than 64 are for plan_splits to decide (call/splits.h).
 enum class RowCount : std::uint8_t { up_to_32, more };
 inline constexpr families::Names<RowCount, 2> row_counts = {
     {{RowCount::up_to_32, "up_to_32"}, {RowCount::more, "more"}}};

@@ -18,7 +18,7 @@ using tools::Candidate;
 
 constexpr std::string_view help = "rows of a workgroup, a row being a head of a query";
 
-// Whether workgroups have 128 rows depends on the number of compute units (call/runs.cpp), so no table has it.
+// Whether workgroups have 128 rows depends on the number of compute units (call/splits.cpp), so no table has it.
 bool is_tried(Rows rows) { return rows != Rows::r128; }
 
 RowCount count_of_rows(const tools::Problem& problem) {

@@ -5,20 +5,15 @@
 
 namespace wavejit::attention_merge {
 
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_attention_merge_arguments;
+  using Call = MergeCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    const targets::Target& target = engine.target_row();
-    if (auto fits = fits_waves(problem->dims, target); !fits) return std::unexpected(fits.error());
-    MergeCall call(*arguments, *problem, target);
-    return ask(call);
+  static Result<MergeProblem> plan(const runtime::Engine& engine, const Arguments* arguments) {
+    auto problem = check(arguments);
+    if (problem)
+      if (auto fits = fits_waves(problem->dims, engine.target_row()); !fits) return std::unexpected(fits.error());
+    return problem;
   }
 };
 

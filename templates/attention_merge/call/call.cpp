@@ -41,7 +41,7 @@ Stack stack_of(const wavejit_tensor& o, const wavejit_tensor& lse) {
 }  // namespace
 
 MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem,
-                     const targets::Target& target)
+                     const targets::Target& target, const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
   report = call.head.report;
 }

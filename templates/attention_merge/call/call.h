@@ -11,7 +11,8 @@ namespace wavejit::attention_merge {
 class MergeCall final : public families::Call {
  public:
   // What it is given must outlive it. `problem` fits_waves(target).
-  MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem, const targets::Target& target);
+  MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem, const targets::Target& target,
+            const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;

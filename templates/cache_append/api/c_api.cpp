@@ -5,20 +5,16 @@
 
 namespace wavejit::cache_append {
 
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_cache_append_arguments;
+  using Call = AppendCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    const targets::Target& target = engine.target_row();
-    if (auto fits = fits_waves(problem->widest_head, target); !fits) return std::unexpected(fits.error());
-    AppendCall call(*arguments, *problem, target);
-    return ask(call);
+  static Result<AppendProblem> plan(const runtime::Engine& engine, const Arguments* arguments) {
+    auto problem = check(arguments);
+    if (problem)
+      if (auto fits = fits_waves(problem->widest_head, engine.target_row()); !fits)
+        return std::unexpected(fits.error());
+    return problem;
   }
 };
 

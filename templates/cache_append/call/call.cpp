@@ -45,7 +45,7 @@ void fill_frequencies(std::array<std::uint64_t, max_pairs>& frequencies, float b
 }  // namespace
 
 AppendCall::AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem,
-                       const targets::Target& target)
+                       const targets::Target& target, const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
   report = call.head.report;
 }

@@ -11,7 +11,8 @@ namespace wavejit::cache_append {
 class AppendCall final : public families::Call {
  public:
   // What it is given must outlive it.
-  AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem, const targets::Target& target);
+  AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem, const targets::Target& target,
+             const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;

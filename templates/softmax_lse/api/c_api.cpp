@@ -5,18 +5,12 @@
 
 namespace wavejit::softmax_lse {
 
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_softmax_lse_arguments;
+  using Call = SoftmaxCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    SoftmaxCall call(*arguments, *problem, engine.target_row(), engine.toggles());
-    return ask(call);
+  static Result<SoftmaxProblem> plan(const runtime::Engine& /*engine*/, const Arguments* arguments) {
+    return check(arguments);
   }
 };
 

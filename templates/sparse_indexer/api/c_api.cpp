@@ -5,29 +5,18 @@
 
 namespace wavejit::sparse_indexer {
 
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_sparse_indexer_arguments;
+  using Call = IndexerCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& engine, const Arguments* arguments, Ask ask) {
+  static Result<IndexerProblem> plan(const runtime::Engine& engine, const Arguments* arguments) {
     auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    take_rows(*problem, engine.target_row(), engine.toggles());
-    IndexerCall call(*arguments, *problem, engine.target_row());
-    return ask(call);
+    if (problem) take_rows(*problem, engine.target_row(), engine.toggles());
+    return problem;
   }
-
-  static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
-    auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    take_rows(*problem, engine.target_row(), engine.toggles());
-    IndexerCall call(*arguments, *problem, engine.target_row());
-    call.workspace = nullptr;  // whoever asks for the size has none yet
-    if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
-    return useful_workspace(*problem, engine.target_row());
+  // A call without a workspace cuts no long rows.
+  static std::size_t workspace(const runtime::Engine& engine, const IndexerProblem& problem) {
+    return useful_workspace(problem, engine.target_row());
   }
 };
 

@@ -54,7 +54,7 @@ Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std
 }
 
 IndexerCall::IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem,
-                         const boards::Board& board)
+                         const boards::Board& board, const families::Toggles& /*toggles*/)
     : Call(problem.shape.shape()),
       call_(call),
       problem_(problem),

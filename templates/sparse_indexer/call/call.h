@@ -21,7 +21,8 @@ Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std
 class IndexerCall final : public families::Call {
  public:
   // What it is given must outlive it.
-  IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem, const boards::Board& board);
+  IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem, const boards::Board& board,
+              const families::Toggles& toggles);
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
   WhenMissing when_missing() const override;

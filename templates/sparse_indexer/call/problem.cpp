@@ -16,6 +16,7 @@
 #include "templates/attention/call/mask.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention/call/workspace.h"
 #include "templates/sparse_indexer/kernel/rows.h"
 
 namespace wavejit::sparse_indexer {
@@ -36,8 +37,6 @@ using ShapeBits =
                         families::Bits<&IndexerShape::type, 3>, families::Bits<&IndexerShape::blocks, 3>,
                         families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>,
                         families::Bits<&IndexerShape::shared, 1>>;
-
-constexpr std::uintptr_t workspace_alignment = 256;
 
 [[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
                                            const std::string& accepted,
@@ -240,27 +239,23 @@ Check check_row_arrays(const Call& call) {
 }
 
 Check check_workspace(const Call& call, const IndexerProblem& problem) {
-  if (call.split.workspace == nullptr) {
-    if (call.split.workspace_bytes == 0) return {};
-    return refused("workspace_bytes", std::to_string(call.split.workspace_bytes), "0 without a workspace");
-  }
-  if (reinterpret_cast<std::uintptr_t>(call.split.workspace) % workspace_alignment != 0)
-    return refused("workspace", pointer_text(call.split.workspace), "null, or device memory aligned to 256 bytes");
+  if (auto split = attention::check_split(call.split); !split) return split;
+  if (call.split.workspace == nullptr) return {};
   if (problem.keeps_scores && call.split.workspace_bytes < score_row_bytes(problem))
     return refused("workspace_bytes", std::to_string(call.split.workspace_bytes),
                    std::to_string(score_row_bytes(problem)) +
                        " and more: the scores of a row (wavejit_call_workspace says what all rows take)");
-  const std::uint64_t begin = attention::address(call.split.workspace);
-  const Range workspace = {.begin = begin, .end = begin + call.split.workspace_bytes, .dense = true};
-  for (const Named& tensor :
-       {Named{"queries", &call.queries}, Named{"keys", &call.keys}, Named{"weights", &call.weights},
-        Named{"key_scales", &call.key_scales}, Named{"scores", &call.scores}})
-    if (tensor.tensor->data != nullptr &&
-        families::surely_share(families::range_of(*tensor.tensor, attention::element_bytes_of(*tensor.tensor)),
-                               workspace))
-      return refused("workspace", pointer_text(call.split.workspace),
-                     std::string("memory that ") + tensor.name + " does not use");
-  return {};
+  const Named tensors[] = {{"queries", &call.queries},
+                           {"keys", &call.keys},
+                           {"weights", &call.weights},
+                           {"key_scales", &call.key_scales},
+                           {"scores", &call.scores}};
+  const attention::NamedNumbers arrays[] = {
+      {"indices", call.indices, problem.top_k},        {"values", call.values, problem.top_k},
+      {"counts", call.counts, problem.rows()},         {"key_lengths", call.key_lengths, problem.batch},
+      {"key_begins", call.key_begins, problem.rows()}, {"key_ends", call.key_ends, problem.rows()},
+      {"block_table", call.pages.block_table, 1}};
+  return attention::check_workspace(call.split, call.split.workspace_bytes, tensors, arrays);
 }
 
 }  // namespace

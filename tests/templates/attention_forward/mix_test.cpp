@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime_fixture.h"
-#include "templates/attention_forward/api/run.h"
+#include "templates/attention_forward/api/calls.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
 #include "templates/attention_forward/call/splits.h"
@@ -100,7 +100,7 @@ TEST(Mix, WhoPinsOrAsksForSplitsHasOneKernel) {
   EXPECT_EQ(plan_splits(problem, gfx950(), {.pins = "pipeline=generic"}).few_rows, 0U);
   EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 4}).few_rows, 0U);
   EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 1}).few_rows, 4U);
-  EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 1}).splits, 1U);
+  EXPECT_EQ(plan_splits(problem, gfx950(), {.kv_splits = 1}).runs, 1U);
   problem.splits = 1;
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).few_rows, 4U);
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).workspace_bytes, 0U);
@@ -117,7 +117,7 @@ TEST(Mix, TheWorkspaceHasRoomForFewRowsASequence) {
   EXPECT_EQ(plan_splits(problem, gfx950(), {}).workspace_bytes, 64 * 4 * 64 * 8 * record);
   problem = mixed();
   problem.key_length = 64 * chunk_keys;
-  const SplitPlan plan = plan_splits(problem, gfx950(), {});
+  const attention_forward::SplitPlan plan = plan_splits(problem, gfx950(), {});
   EXPECT_EQ(plan.few_rows, 1U);
   EXPECT_EQ(plan.workspace_bytes, 64 * 64 * 64 * record);
 }

@@ -59,7 +59,7 @@ TEST(SharedChunks, FewerRunsWhereAnotherNumberLeavesUnitsHalfEmpty) {
   const auto runs = [](const std::string& words, const char* product, bool pinned = false) {
     families::Toggles toggles = automatic;
     if (pinned) toggles.pins = "pipeline=generic";
-    return plan_splits(problem(words), *boards::find_product(product), toggles).splits;
+    return plan_splits(problem(words), *boards::find_product(product), toggles).runs;
   };
   for (const char* words : {"b32 q1 k8192 h16/2 d128", "b32 q1 k8192 h16/2 d128 layout=paged:16"}) {
     EXPECT_EQ(runs(words, "gfx942"), 4U) << words;

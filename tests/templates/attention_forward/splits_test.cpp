@@ -102,20 +102,20 @@ TEST(Ranges, ReachEveryKernelThatALengthInThemReaches) {
 }
 
 TEST(Splits, AreThoseOfTheCallElseOfTheEngine) {
-  EXPECT_EQ(plan(problem(8192, 5)).splits, 5U);
-  EXPECT_EQ(plan(problem(8192, 5), 3).splits, 5U);
-  EXPECT_EQ(plan(problem(8192), 3).splits, 3U);
+  EXPECT_EQ(plan(problem(8192, 5)).runs, 5U);
+  EXPECT_EQ(plan(problem(8192, 5), 3).runs, 5U);
+  EXPECT_EQ(plan(problem(8192), 3).runs, 3U);
   EXPECT_EQ(plan(problem(8192), 3).reason, Reason::asked_by_engine);
-  EXPECT_EQ(plan(problem(8192, 1), 3).splits, 1U);
+  EXPECT_EQ(plan(problem(8192, 1), 3).runs, 1U);
 }
 
 TEST(Splits, AreNoMoreThanChunks) {
-  EXPECT_EQ(plan(problem(4 * chunk, 64)).splits, 4U);
-  EXPECT_EQ(plan(problem(4 * chunk + 1, 64)).splits, 5U);
-  EXPECT_EQ(plan(problem(chunk, 64)).splits, 1U);
+  EXPECT_EQ(plan(problem(4 * chunk, 64)).runs, 4U);
+  EXPECT_EQ(plan(problem(4 * chunk + 1, 64)).runs, 5U);
+  EXPECT_EQ(plan(problem(chunk, 64)).runs, 1U);
   EXPECT_EQ(plan(problem(chunk, 64)).reason, Reason::one_chunk);
-  EXPECT_EQ(plan(problem(0, 64)).splits, 1U);
-  EXPECT_EQ(plan(problem(1 << 20), 0xFFFF / 64).splits, 1023U);
+  EXPECT_EQ(plan(problem(0, 64)).runs, 1U);
+  EXPECT_EQ(plan(problem(1 << 20), 0xFFFF / 64).runs, 1023U);
 }
 
 TEST(Splits, TakeTheDocumentedWorkspace) {
@@ -132,7 +132,7 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
     AttentionProblem one = decode(batch, keys);
     one.uneven_lengths = true;
     const SplitPlan all = plan(one);
-    EXPECT_GT(all.splits, 1U);
+    EXPECT_GT(all.runs, 1U);
     EXPECT_LE(all.workspace_bytes, attention_forward::most_workspace);
     const std::uint64_t sequences = all.sequences_a_round == 0 ? batch : all.sequences_a_round;
     EXPECT_EQ(all.workspace_bytes, sequences * of_sequence(keys));
@@ -141,17 +141,17 @@ TEST(Splits, GoInRoundsOverALargeWorkspace) {
     for (const std::uint64_t fitting :
          {std::uint64_t{batch}, std::uint64_t{batch - 1}, std::uint64_t{7}, std::uint64_t{1}}) {
       const SplitPlan within = attention_forward::plan_splits(one, target(), {}, fitting * of_sequence(keys) + 1);
-      EXPECT_GT(within.splits, 1U);
+      EXPECT_GT(within.runs, 1U);
       EXPECT_LE(within.workspace_bytes, fitting * of_sequence(keys) + 1);
       EXPECT_EQ(within.sequences_a_round == 0, fitting == batch);
     }
     const SplitPlan nothing_fits = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
-    EXPECT_EQ(nothing_fits.splits, 1U);
+    EXPECT_EQ(nothing_fits.runs, 1U);
     EXPECT_EQ(nothing_fits.reason, Reason::beyond_workspace);
     // A caller that says how many is told that it does not fit.
     one.splits = 4;
     const SplitPlan asked = attention_forward::plan_splits(one, target(), {}, of_sequence(keys) - 1);
-    EXPECT_EQ(asked.splits, 4U);
+    EXPECT_EQ(asked.runs, 4U);
     EXPECT_GT(asked.workspace_bytes, of_sequence(keys) - 1);
   }
 }
@@ -165,7 +165,7 @@ TEST(Splits, ThatAreAskedForFitWhatTheWorkspaceIsSaidToBe) {
     const SplitPlan said = plan(one);
     EXPECT_LE(said.workspace_bytes, attention_forward::most_workspace);
     const auto within = [&](std::uint64_t reach) { return attention_forward::plan_splits(one, target(), {}, reach); };
-    EXPECT_EQ(within(said.workspace_bytes).splits, 4U);
+    EXPECT_EQ(within(said.workspace_bytes).runs, 4U);
     EXPECT_EQ(within(said.workspace_bytes).workspace_bytes, said.workspace_bytes);
     EXPECT_EQ(within(said.workspace_bytes - 1).workspace_bytes, said.workspace_bytes) << "refused, with this size";
     const std::uint64_t all = said.workspace_bytes / said.sequences_a_round * 256;
@@ -197,18 +197,18 @@ TEST(Splits, OfPackedQueriesGoAtOnceOrByTheSequence) {
   EXPECT_EQ(plan(few).sequences_a_round, 0U);
   EXPECT_EQ(plan(few).workspace_bytes, 62 * of_sequence);
   EXPECT_EQ(rows_of(few, plan(few)), attention_forward::QueriesOf::all);
-  EXPECT_EQ(within(few, 62 * of_sequence - 1).splits, 1U);
+  EXPECT_EQ(within(few, 62 * of_sequence - 1).runs, 1U);
 
   AttentionProblem many = decode(256, 131072);
   many.uneven_lengths = many.packed_queries = true;
   EXPECT_EQ(plan(many).sequences_a_round, 52U);
   EXPECT_EQ(plan(many).workspace_bytes, 52 * of_sequence) << "and not 1,056 MiB";
-  EXPECT_GT(plan(many).splits, 1U);
+  EXPECT_GT(plan(many).runs, 1U);
   // The same kernel whatever the workspace.
   for (const std::uint64_t fitting : {256U, 255U, 7U, 1U}) {
     const SplitPlan some = within(many, fitting * of_sequence);
     EXPECT_LE(some.workspace_bytes, fitting * of_sequence);
-    EXPECT_GT(some.splits, 1U);
+    EXPECT_GT(some.runs, 1U);
     EXPECT_EQ(rows_of(many, some), attention_forward::QueriesOf::few);
   }
   EXPECT_EQ(within(many, of_sequence - 1).reason, Reason::beyond_workspace);
@@ -262,18 +262,18 @@ TEST(Splits, AutoLeavesKeysOfLongerQueriesWhole) {
       one.query_length = 33;
       one.batch = batch;
       one.query_rows = std::uint64_t{batch} * one.query_length;
-      EXPECT_EQ(plan(one).splits, 1U);
+      EXPECT_EQ(plan(one).runs, 1U);
     }
 }
 
 TEST(Splits, AutoFillsTheDevice) {
   const SplitPlan few = plan(decode(1, 1 << 17));
   EXPECT_EQ(few.reason, Reason::fills_device);
-  EXPECT_EQ(few.splits, 64U) << "eight kv heads, 512 places";
-  EXPECT_EQ(plan(decode(1, 8 * chunk)).splits, 8U) << "a chunk each";
+  EXPECT_EQ(few.runs, 64U) << "eight kv heads, 512 places";
+  EXPECT_EQ(plan(decode(1, 8 * chunk)).runs, 8U) << "a chunk each";
   EXPECT_EQ(plan(decode(64, 8 * chunk)).reason, Reason::device_is_full) << "512 workgroups";
-  EXPECT_EQ(plan(decode(256, 2 * chunk)).splits, 1U);
-  EXPECT_EQ(plan(decode(1, chunk + 1)).splits, 1U) << "one key more is no run";
+  EXPECT_EQ(plan(decode(256, 2 * chunk)).runs, 1U);
+  EXPECT_EQ(plan(decode(1, chunk + 1)).runs, 1U) << "one key more is no run";
   // Sequences of different lengths: short runs, whatever the longest has.
   AttentionProblem uneven = decode(32, 32 * chunk);
   uneven.uneven_lengths = true;
@@ -284,12 +284,12 @@ TEST(Splits, AutoFillsTheDevice) {
   EXPECT_FALSE(may_be_uneven(true, 64, 8192, 64 * 8192));
   EXPECT_FALSE(may_be_uneven(false, 64, 8192, 0));
   EXPECT_FALSE(may_be_uneven(true, 1, 8192, 0));
-  EXPECT_EQ(plan(uneven).splits, 32U);
+  EXPECT_EQ(plan(uneven).runs, 32U);
   uneven.key_length = 200 * chunk;
-  EXPECT_EQ(plan(uneven).splits, 32U) << "sixteen times what the device holds";
+  EXPECT_EQ(plan(uneven).runs, 29U) << "sixteen times what the device holds are 32, of seven chunks: three are empty";
   uneven.batch = 2000;
   uneven.query_rows = 2000;
-  EXPECT_EQ(plan(uneven).splits, 1U);
+  EXPECT_EQ(plan(uneven).runs, 1U);
 }
 
 // Half of the dies, half of the runs: MI300A, MI308X, a partition of one die, a board of four.
@@ -298,7 +298,7 @@ TEST(Splits, AutoFillsTheBoardThatIsThere) {
   for (const char* name : {"gfx942@6x38", "gfx942@4x20", "gfx942@1x38", "gfx950@4x32"}) {
     const auto board = boards::find_board(name);
     ASSERT_TRUE(board) << name;
-    const std::uint32_t splits = attention_forward::plan_splits(one, *board, {}).splits;
+    const std::uint32_t splits = attention_forward::plan_splits(one, *board, {}).runs;
     // Waves that share chunks have a compute unit for their workgroup.
     const std::uint32_t of_unit = attention_forward::shares_chunks(one, splits, *board) ? 1 : 2;
     const std::uint32_t places = of_unit * static_cast<std::uint32_t>(board->compute_units);
@@ -312,23 +312,23 @@ TEST(Splits, AutoFillsTheBoardThatIsThere) {
 TEST(Splits, PackedHeadsReachTheirRecords) {
   AttentionProblem one = decode(1, 1 << 20);
   one.splits = 4;
-  EXPECT_EQ(plan(one).splits, 4U);
+  EXPECT_EQ(plan(one).runs, 4U);
   one.query_rows = 1 << 10;
   EXPECT_EQ(plan(one).reason, Reason::beyond_kernels);
 }
 
 // A hint is never refused.
 TEST(Splits, BeyondWhatKernelsCountNothingIsCut) {
-  EXPECT_EQ(plan(problem(2048 * chunk, 4096)).splits, 2048U);
+  EXPECT_EQ(plan(problem(2048 * chunk, 4096)).runs, 2048U);
   const SplitPlan chunks = plan(problem((2048 * chunk) + 1, 4));
-  EXPECT_EQ(chunks.splits, 1U);
+  EXPECT_EQ(chunks.runs, 1U);
   EXPECT_EQ(chunks.reason, Reason::beyond_kernels);
   EXPECT_EQ(chunks.workspace_bytes, 0U);
   AttentionProblem heads = problem(1 << 20, 64);
   heads.query_heads = 0xFFFF;
   EXPECT_EQ(plan(heads).reason, Reason::beyond_kernels);
   heads.query_heads = 0x3FFF;
-  EXPECT_EQ(plan(heads).splits, 16U);
+  EXPECT_EQ(plan(heads).runs, 16U);
   AttentionProblem rows = problem(1 << 20, 2000);
   rows.query_rows = std::uint64_t{1} << 50;
   EXPECT_EQ(plan(rows).reason, Reason::beyond_kernels) << "2^64 bytes of workspace";

@@ -5,19 +5,12 @@
 
 namespace wavejit::row_sum {
 
-using families::Result;
-using runtime::Engine;
-
 struct Calls {
   using Arguments = wavejit_row_sum_arguments;
+  using Call = RowSumCall;
 
-  // `ask(call)` of the checked call.
-  template <typename Answer, typename Ask>
-  static Result<Answer> asked(const Engine& /*engine*/, const Arguments* arguments, Ask ask) {
-    const auto problem = check(arguments);
-    if (!problem) return std::unexpected(problem.error());
-    RowSumCall call(*arguments, *problem);
-    return ask(call);
+  static families::Result<RowSumProblem> plan(const runtime::Engine& /*engine*/, const Arguments* arguments) {
+    return check(arguments);
   }
 };
 

@@ -37,7 +37,8 @@ families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments
                        .columns = static_cast<std::uint32_t>(call.columns)};
 }
 
-RowSumCall::RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem)
+RowSumCall::RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem,
+                       const targets::Target& /*target*/, const families::Toggles& /*toggles*/)
     : Call(shape_of(problem.dtype)),
       problem_(problem),
       arguments_{.input = reinterpret_cast<std::uintptr_t>(arguments.input),

@@ -35,7 +35,8 @@ families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments
 
 class RowSumCall final : public families::Call {
  public:
-  RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem);
+  RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem, const targets::Target& target,
+             const families::Toggles& toggles);
   families::Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_latent/call/runs.h"
+#include "templates/attention_latent/call/splits.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,13 +12,8 @@ namespace wavejit::attention_latent {
 namespace {
 
 using attention::ceil_div;
-// Guesses: what a run costs beside its tiles of keys, and two launches beside one, in such tiles; how often a device is
-// filled that lengths of its own may leave half empty; and what an engine's workspace is worth.
-constexpr std::uint64_t run_cost = 1;
-constexpr std::uint64_t combine_cost = 2;
-constexpr std::uint64_t most_fillings = 8;
-constexpr std::uint64_t fillings_of_uneven_lengths = 4;
-constexpr std::uint64_t most_workspace = std::uint64_t{256} << 20U;
+using attention::KeysToCut;
+using Reason = SplitPlan::Reason;
 
 std::uint64_t first_chunks_of(const LatentProblem& problem) {
   return ceil_div(problem.walked_keys(), problem.chunk_keys());
@@ -54,34 +49,14 @@ Rows rows_of(const LatentProblem& problem, const boards::Board& board) {
 }
 
 // Chunks a run, so that the device is full and little of it empty at the end.
-std::uint64_t choose_chunks(const LatentProblem& problem, std::uint64_t sequences, Rows rows,
-                            const boards::Board& board) {
-  const std::uint64_t chunks = chunks_of(problem);
-  const std::uint64_t workgroups = workgroups_of(problem, sequences, rows);
-  const std::uint64_t places = places_of(board);
-  if (problem.uneven_lengths) {
-    const std::uint64_t count = std::clamp<std::uint64_t>(fillings_of_uneven_lengths * places / workgroups, 1, chunks);
-    return ceil_div(chunks, count);
-  }
-  const auto cost = [&](std::uint64_t of_run) {
-    const std::uint64_t count = ceil_div(chunks, of_run);
-    const std::uint64_t tiles = std::min(of_run * (problem.chunk_keys() / attention::tile_keys),
-                                         ceil_div(keys_of(problem), attention::tile_keys));
-    return (ceil_div(workgroups * count, places) * (tiles + run_cost)) + (count > 1 ? combine_cost : 0);
-  };
-  std::uint64_t best = chunks;
-  std::uint64_t least = cost(chunks);
-  for (std::uint64_t fillings = 1; fillings <= most_fillings; ++fillings) {
-    const std::uint64_t most = std::min(fillings * places / workgroups, chunks);
-    if (most <= 1) continue;
-    const std::uint64_t of_run = ceil_div(chunks, most);
-    if (const std::uint64_t of = cost(of_run); of < least) {
-      best = of_run;
-      least = of;
-    }
-    if (most == chunks) break;
-  }
-  return best;
+std::uint64_t chunks_a_run_of(const LatentProblem& problem, std::uint64_t sequences, Rows rows,
+                              const boards::Board& board) {
+  const KeysToCut cut = {.keys = keys_of(problem),
+                         .chunk_keys = problem.chunk_keys(),
+                         .chunks = chunks_of(problem),
+                         .workgroups = workgroups_of(problem, sequences, rows),
+                         .uneven_lengths = problem.uneven_lengths};
+  return attention::chunks_a_run(cut, {.places = places_of(board), .merge_cost = 2, .fillings_of_uneven_lengths = 4});
 }
 
 // Costs of workgroups with 32 rows: fitted to what `wavejit profile` predicts of 1 to 16 chunks of 16 and 32 heads
@@ -148,89 +123,88 @@ bool merges(const LatentProblem& problem, Rows rows, std::uint64_t queries, cons
          attention::in_one_launch(problem.launches, costs_of(problem, rows, board), parts_of(problem, queries));
 }
 
-Runs runs_of(const LatentProblem& problem, Rows rows, std::uint64_t of_run, std::uint64_t queries,
-             const boards::Board& board) {
-  const std::uint64_t chunks = chunks_of(problem);
-  const std::uint64_t count = ceil_div(first_chunks_of(problem), of_run);
-  const std::uint64_t second_count = ceil_div(second_chunks_of(problem), of_run);
-  if (count <= 1 && second_count == 0) return {.rows = rows};
-  return {.rows = rows,
-          .count = static_cast<std::uint32_t>(count),
-          .second_count = static_cast<std::uint32_t>(second_count),
-          .chunks = static_cast<std::uint32_t>(of_run),
-          .workspace_bytes =
-              queries * problem.heads * chunks * static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v())),
-          .merged = merges(problem, rows, queries, board)};
+// Runs of `run_chunks` chunks, whose parts are those of `queries` queries.
+SplitPlan runs_of(const LatentProblem& problem, Rows rows, std::uint64_t run_chunks, std::uint64_t queries,
+                  const boards::Board& board) {
+  const std::uint64_t runs = ceil_div(first_chunks_of(problem), run_chunks);
+  const std::uint64_t second_runs = ceil_div(second_chunks_of(problem), run_chunks);
+  if (runs <= 1 && second_runs == 0)
+    return {{.reason = problem.splits > 1 ? Reason::asked_by_call : Reason::device_is_full}, rows};
+  const auto record = static_cast<std::uint64_t>(record_bytes(problem.shape.dims_v()));
+  return {{.runs = static_cast<std::uint32_t>(runs),
+           .second_runs = static_cast<std::uint32_t>(second_runs),
+           .run_chunks = static_cast<std::uint32_t>(run_chunks),
+           .workspace_bytes = queries * problem.heads * chunks_of(problem) * record,
+           .reason = second_runs != 0     ? Reason::two_lists
+                     : problem.splits > 1 ? Reason::asked_by_call
+                                          : Reason::fills_device,
+           .merged = merges(problem, rows, queries, board)},
+          rows};
 }
 
 }  // namespace
 
-Runs plan_runs(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {
+SplitPlan plan_splits(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {
   const std::uint64_t chunks = chunks_of(problem);
   const Rows rows = rows_of(problem, board);
-  const Runs whole = {.rows = rows};
+  const auto whole = [&](Reason reason) { return SplitPlan{{.reason = reason}, rows}; };
   // A second list is walked by a launch of its own, whose parts are merged with the first one's.
   const bool second = problem.second_top_k != 0;
-  if (!second && (chunks <= 1 || chunks > most_chunks || problem.splits == 1)) return whole;
+  if (!second) {
+    if (chunks <= 1) return whole(Reason::one_chunk);
+    if (problem.splits == 1) return whole(Reason::asked_by_call);
+    if (chunks > most_chunks) return whole(Reason::beyond_kernels);
+  }
   const bool asked = problem.splits > (second ? 0U : 1U);
   const std::uint64_t longer = std::max(first_chunks_of(problem), second_chunks_of(problem));
   const auto chunks_a_run = [&](std::uint64_t sequences) {
     return asked ? ceil_div(longer, std::min<std::uint64_t>(problem.splits, longer))
-                 : choose_chunks(problem, sequences, rows, board);
+                 : chunks_a_run_of(problem, sequences, rows, board);
   };
-  const Runs all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows, board);
+  const SplitPlan all = runs_of(problem, rows, chunks_a_run(problem.batch), problem.query_rows, board);
   if (!all.parts()) return all;
   const bool has_workspace = reach != any_reach;
-  if (all.workspace_bytes <= (has_workspace ? reach : most_workspace)) return all;
+  const std::uint64_t room = has_workspace ? reach : attention::most_workspace;
+  if (all.workspace_bytes <= room) return all;
   // A caller that says how many, and brings too little, is told so.
   if (has_workspace && asked) return all;
-  if (problem.packed_queries) return asked || second ? all : whole;
-  const std::uint64_t of_sequence = all.workspace_bytes / problem.batch;
-  std::uint64_t fitting =
-      std::min<std::uint64_t>((has_workspace ? reach : most_workspace) / of_sequence, problem.batch);
-  if (fitting == 0) {
+  if (problem.packed_queries) return asked || second ? all : whole(Reason::beyond_workspace);
+  std::uint64_t sequences = attention::sequences_within(problem.batch, all.workspace_bytes / problem.batch, room);
+  if (sequences == 0) {
     if (second && has_workspace) return all;
-    if (!asked && !second) return whole;
-    fitting = 1;
+    if (!asked && !second) return whole(Reason::beyond_workspace);
+    sequences = 1;
   }
-  const std::uint64_t round = ceil_div(problem.batch, ceil_div(problem.batch, fitting));
-  Runs runs = runs_of(problem, rows, chunks_a_run(round), round * problem.query_length, board);
-  if (runs.parts()) runs.sequences_a_round = static_cast<std::uint32_t>(round);
-  return runs;
+  SplitPlan plan = runs_of(problem, rows, chunks_a_run(sequences), sequences * problem.query_length, board);
+  if (plan.parts()) plan.sequences_a_round = static_cast<std::uint32_t>(sequences);
+  return plan;
 }
 
-LatentShape shape_of(const LatentProblem& problem, const Runs& runs) {
+LatentShape shape_of(const LatentProblem& problem, const SplitPlan& plan) {
   LatentShape shape = problem.shape;
-  shape.rows = runs.rows;
-  return shape.of_runs(runs.parts(), runs.merged);
+  shape.rows = plan.rows;
+  return shape.of_runs(plan.parts(), plan.merged);
 }
 
-std::uint32_t arrivals_of(const LatentProblem& problem, const Runs& runs) {
-  if (!runs.merged) return 0;
-  const std::uint64_t sequences = runs.sequences_a_round != 0 ? runs.sequences_a_round : problem.batch;
-  return static_cast<std::uint32_t>(workgroups_of(problem, sequences, runs.rows) * waves);
+CallPlan plan_call(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {
+  CallPlan plan = {.problem = problem, .splits = plan_splits(problem, board, reach)};
+  plan.code = shape_of(problem, plan.splits).shape().code;
+  return plan;
 }
 
-std::string describe(const Runs& runs, const LatentProblem& problem, const boards::Board& board) {
-  if (runs.second_count != 0)
-    return std::to_string(runs.count) + " and, of the second list, " + std::to_string(runs.second_count) +
-           ", each up to " + std::to_string(runs.chunks) + (runs.chunks == 1 ? " chunk of " : " chunks of ") +
-           std::to_string(problem.chunk_keys()) + " keys, " + std::to_string(runs.workspace_bytes) +
-           " bytes of workspace: the parts of two lists are merged";
-  if (runs.count == 1) {
-    if (chunks_of(problem) <= 1) return "1: the keys are one chunk of " + std::to_string(problem.chunk_keys());
-    if (problem.splits == 1) return "1: the call says so";
-    return "1: tiles of rows fill the device, or parts would not fit";
-  }
+std::uint32_t arrivals_of(const LatentProblem& problem, const SplitPlan& plan) {
+  if (!plan.merged) return 0;
+  return static_cast<std::uint32_t>(workgroups_of(problem, plan.sequences_of(0, problem.batch), plan.rows) * waves);
+}
+
+std::string describe(const SplitPlan& plan, const LatentProblem& problem, const boards::Board& board) {
+  const std::string text = attention::describe_runs(plan, problem.chunk_keys(), problem.batch) + ": " +
+                           attention::describe(plan.reason, problem.chunk_keys());
+  if (!plan.may_go_whole()) return text;
   const std::uint64_t queries =
-      runs.sequences_a_round != 0 ? std::uint64_t{runs.sequences_a_round} * problem.query_length : problem.query_rows;
-  return std::to_string(runs.count) + ", each up to " + std::to_string(runs.chunks) +
-         (runs.chunks == 1 ? " chunk of " : " chunks of ") + std::to_string(problem.chunk_keys()) + " keys, " +
-         std::to_string(runs.workspace_bytes) + " bytes of workspace" +
-         (runs.sequences_a_round != 0 ? " for " + std::to_string(runs.sequences_a_round) + " sequences at a time"
-                                      : "") +
-         (problem.splits > 1 ? ": the call says so" : ": fills the device's compute units") + "; " +
-         attention::describe_merge(problem.launches, runs.merged, costs_of(problem, runs.rows, board),
+      plan.sequences_a_round != 0 ? std::uint64_t{plan.sequences_a_round} * problem.query_length : problem.query_rows;
+  return text + "; " +
+         attention::describe_merge(problem.launches, plan.merged, costs_of(problem, plan.rows, board),
                                    parts_of(problem, queries));
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The calls of attention_forward on an engine (runtime/call/call_functions.h).
+#pragma once
+
+#include "runtime/call/call_functions.h"
+#include "templates/attention/call/tensors.h"
+#include "templates/attention_forward/call/call.h"
+#include "templates/attention_forward/call/lists.h"
+
+template <>
+inline constexpr std::array wavejit::families::moving_pointers<wavejit_attention_forward_arguments> = [] {
+  using Call = wavejit_attention_forward_arguments;
+  using enum MovingPointer::Of;
+  return std::array{MovingPointer{offsetof(Call, q), input},
+                    MovingPointer{offsetof(Call, k), input},
+                    MovingPointer{offsetof(Call, v), input},
+                    MovingPointer{offsetof(Call, o), output},
+                    MovingPointer{offsetof(Call, lse), output},
+                    MovingPointer{offsetof(Call, modifiers.sink), input},
+                    MovingPointer{offsetof(Call, scales.k_scale), input},
+                    MovingPointer{offsetof(Call, scales.v_scale), input},
+                    MovingPointer{offsetof(Call, scales.q_scale), input}};
+}();
+
+namespace wavejit::attention_forward {
+
+struct Calls {
+  using Arguments = wavejit_attention_forward_arguments;
+  using Call = AttentionCall;
+
+  static Result<CallPlan> plan(const runtime::Engine& engine, const Arguments* arguments) {
+    const Result<AttentionProblem> problem = check_attention_forward(arguments);
+    if (!problem) return std::unexpected(problem.error());
+    return plan_call(*problem, engine.target_row(), engine.toggles(), attention::reach_of(arguments->split));
+  }
+  // Others depend on more addresses.
+  static bool is_remembered(const Arguments& call) {
+    return call.modifiers.bias.data == nullptr && call.modifiers.bool_mask.data == nullptr && !has_lists(call) &&
+           call.key_list.indices == nullptr && call.page_layout == WAVEJIT_PAGES_OF_ROWS;
+  }
+  static std::uint64_t bytes_of(const wavejit_tensor& tensor) { return attention::touched_bytes(tensor); }
+};
+
+}  // namespace wavejit::attention_forward
