@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "families/call/family_of.h"
 #include "families/call/words.h"
 #include "templates/attention/call/described_slices.h"
 #include "templates/attention/call/modifiers.h"
@@ -57,17 +58,13 @@ Result<void> check_slices(const ProblemDescriptor& descriptor) {
                                      static_cast<std::uint64_t>(bytes_of(fp32 ? DataType::fp32 : asked.dtype)));
 }
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+struct Described final : families::DescribedBy<ProblemDescriptor> {
+  using DescribedBy::DescribedBy;
+
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     return descriptor_.shape().shape();
   }
-
- private:
-  ProblemDescriptor descriptor_;
 };
 
 KernelWords words_of(const BackwardShape& shape, const Target& target, const Toggles& toggles) {
@@ -108,66 +105,43 @@ BiasKernel bias_kernel_of(const BackwardShape& shape, const Target& target, cons
   return kernel;
 }
 
-Result<families::Route> kernels_of(const BackwardShape& of, const Target& target, const Toggles& toggles) {
-  const QueryKernel queries = query_kernel_of(of, target, toggles);
-  const KeyKernel keys = key_kernel_of(of, target, toggles);
-  if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-  if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-  families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
-  if (of.d_sink)
-    route.kernels.push_back(
-        {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
-  if (of.d_bias) {
-    const BiasKernel bias = bias_kernel_of(of, target, toggles);
-    if (const auto refusal = refusal_of(bias)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    route.kernels.push_back({.label = "d_bias", .spec = bias});
-  }
-  return route;
-}
-
-// What stands in the way, in a caller's words.
-[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
-  families::ProblemWords<BackwardShape> words(code);
-  const BackwardShape& shape = words.shape;
-  const auto nothing_else = [](BackwardShape&) {};
-  const std::span<const HeadDims> dims = all_head_dims();
-  attention::add_head_dims(words, dims.front(), {dims.begin(), dims.end()}, [](const HeadDims&) { return false; });
-  attention::add_mask(words, masks, nothing_else);
-  attention::add_modifiers(words, [](BackwardShape& other, Modifier modifier) {
-    if (modifier == Modifier::bias) other.bias_fp32 = other.d_bias = other.d_bias_fp32 = false;
-  });
-  words.add_other(shape.bias_fp32, "a bias in fp32", "a bias in", "16 bits",
-                  [](BackwardShape& other) { other.bias_fp32 = false; });
-  words.add_other(shape.gradients_fp32, "gradients in fp32", "gradients in", "16 bits",
-                  [](BackwardShape& other) { other.gradients_fp32 = false; });
-  words.add_other(shape.output_fp32, "o in fp32", "o in", "16 bits",
-                  [](BackwardShape& other) { other.output_fp32 = false; });
-  return families::with_obstacles({.code = code,
-                                   .words = words.all(),
-                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
-                                     const auto route = kernels_of(BackwardShape::of(other), target, toggles);
-                                     if (route) return std::nullopt;
-                                     return route.error().detail;
-                                   },
-                                   .target = target.id},
-                                  std::move(failure));
-}
-
-class AttentionBackward final : public families::Family {
+class AttentionBackward final : public families::FamilyOf<BackwardShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return family_name; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
+  Result<families::Route> kernels_of(const BackwardShape& of, const Target& target,
+                                     const Toggles& toggles) const override {
+    const QueryKernel queries = query_kernel_of(of, target, toggles);
+    const KeyKernel keys = key_kernel_of(of, target, toggles);
+    if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+    if (of.d_sink)
+      route.kernels.push_back(
+          {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
+    if (of.d_bias) {
+      const BiasKernel bias = bias_kernel_of(of, target, toggles);
+      if (const auto refusal = refusal_of(bias)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = "d_bias", .spec = bias});
+    }
+    return route;
   }
 
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    auto route = kernels_of(BackwardShape::of(shape.code), target, toggles);
-    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
-    return route;
+  void add_words(families::ProblemWords<BackwardShape>& words) const override {
+    const BackwardShape& shape = words.shape;
+    const auto nothing_else = [](BackwardShape&) {};
+    const std::span<const HeadDims> dims = all_head_dims();
+    attention::add_head_dims(words, dims.front(), {dims.begin(), dims.end()}, [](const HeadDims&) { return false; });
+    attention::add_mask(words, masks, nothing_else);
+    attention::add_modifiers(words, [](BackwardShape& other, Modifier modifier) {
+      if (modifier == Modifier::bias) other.bias_fp32 = other.d_bias = other.d_bias_fp32 = false;
+    });
+    words.add_other(shape.bias_fp32, "a bias in fp32", "a bias in", "16 bits",
+                    [](BackwardShape& other) { other.bias_fp32 = false; });
+    words.add_other(shape.gradients_fp32, "gradients in fp32", "gradients in", "16 bits",
+                    [](BackwardShape& other) { other.gradients_fp32 = false; });
+    words.add_other(shape.output_fp32, "o in fp32", "o in", "16 bits",
+                    [](BackwardShape& other) { other.output_fp32 = false; });
   }
 
   families::Explanation explain(const families::Shape& shape, const Target& target,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "families/call/family_of.h"
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/coverage.h"
@@ -29,13 +30,11 @@ namespace {
 
 families::Shape shape_of(const AttentionShape& shape) { return {.family = &family(), .code = shape.code()}; }
 
-class Described final : public families::DescribedProblem {
+class Described final : public families::DescribedBy<ProblemDescriptor> {
  public:
   // `of_range`: it stands for shorter ones, too.
   explicit Described(ProblemDescriptor descriptor, bool of_range = false)
-      : descriptor_(std::move(descriptor)), problem_(problem_of(descriptor_)), of_range_(of_range) {}
-
-  std::string text() const override { return to_text(descriptor_); }
+      : DescribedBy(std::move(descriptor)), problem_(problem_of(descriptor_)), of_range_(of_range) {}
 
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (!of_range_)
@@ -69,7 +68,6 @@ class Described final : public families::DescribedProblem {
   bool has_range() const override { return descriptor_.has_range(); }
 
  private:
-  ProblemDescriptor descriptor_;
   AttentionProblem problem_;
   bool of_range_;
 };
@@ -136,23 +134,22 @@ Result<families::Route> single_route(const AttentionShape& shape, const targets:
   return route;
 }
 
-class AttentionForward final : public families::Family {
+class AttentionForward final : public families::FamilyOf<AttentionShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return ForwardKernel::family; }
-
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
-  }
 
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
     if (auto lacking = lacks(target)) return fail(WAVEJIT_UNSUPPORTED, *std::move(lacking));
     const AttentionShape shape = AttentionShape::of_code(asked.code);
-    auto route = shape.mixed ? mixed_route(shape, target, toggles) : single_route(shape, target, toggles);
+    auto route = kernels_of(shape, target, toggles);
     if (!route) return std::unexpected(tell_obstacles(shape, target, toggles, std::move(route.error())));
     return route;
+  }
+
+  Result<families::Route> kernels_of(const AttentionShape& shape, const targets::Target& target,
+                                     const Toggles& toggles) const override {
+    return shape.mixed ? mixed_route(shape, target, toggles) : single_route(shape, target, toggles);
   }
 
   bool counts_arrivals(const families::Shape& shape) const override {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "families/call/family_of.h"
 #include "families/call/refusal.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/described_slices.h"
@@ -66,10 +67,9 @@ struct WayOfRuns {
 constexpr WayOfRuns ways_of_runs[] = {
     {.parts = false, .merged = false}, {.parts = true, .merged = false}, {.parts = true, .merged = true}};
 
-class Described final : public families::DescribedProblem {
+class Described final : public families::DescribedBy<ProblemDescriptor> {
  public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+  using DescribedBy::DescribedBy;
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     const LatentProblem problem = problem_on(board, toggles);
@@ -117,8 +117,6 @@ class Described final : public families::DescribedProblem {
     take_rows(problem, target, toggles);
     return problem;
   }
-
-  ProblemDescriptor descriptor_;
 };
 
 WalkKernel kernel_of(const LatentShape& shape, const Target& target, const Toggles& toggles) {
@@ -155,68 +153,46 @@ std::vector<families::Refusal> why_not_other_rows(const LatentShape& of, const T
   return refused;
 }
 
-Result<families::Route> kernels_of(const LatentShape& of, const Target& target, const Toggles& toggles) {
-  const WalkKernel walk = kernel_of(of, target, toggles);
-  if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-  families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
-  if (of.parts && !of.merged)
-    route.kernels.push_back({.label = "combine",
-                             .spec = CombineKernel{.dtype = of.dtype,
-                                                   .head_dim = of.dims_v(),
-                                                   .few = of.rows == Rows::r32,
-                                                   .listed = of.listed,
-                                                   .scaled = of.widens(),
-                                                   .target = std::string(target.id),
-                                                   .lowering = toggles.lowering}});
-  return route;
-}
-
-// What stands in the way, in a caller's words.
-[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
-  families::ProblemWords<LatentShape> words(code);
-  const LatentShape& shape = words.shape;
-  const std::string dtype(attention::to_text(shape.dtype));
-  words.add_other(shape.dtype != DataType::bf16, dtype, "", "bf16",
-                  [](LatentShape& other) { other.dtype = DataType::bf16; });
-  attention::add_cache(words, [](LatentShape&) {}, !shape.has_row_scales());
-  attention::add_mask(words, masks, [](LatentShape&) {});
-  attention::add_modifiers(words, [](LatentShape&, Modifier) {});
-  words.add(shape.listed, "a list of keys", "the list of keys",
-            [](LatentShape& other) { other.listed = other.slots = false; });
-  words.add_other(shape.pages == Pages::keys, "pages of one key", "pages of", "16 keys",
-                  [](LatentShape& other) { other.pages = Pages::granules; });
-  // Rows of a workgroup follow from the other words.
-  const auto kernels = [&](std::uint64_t other) {
-    LatentShape of = LatentShape::of(other);
-    of.rows = std::min(of.rows, most_rows(of, target));
-    return kernels_of(of, target, toggles);
-  };
-  return families::with_obstacles({.code = code,
-                                   .words = words.all(),
-                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
-                                     const auto route = kernels(other);
-                                     if (route) return std::nullopt;
-                                     return route.error().detail;
-                                   },
-                                   .target = target.id},
-                                  std::move(failure));
-}
-
-class AttentionLatent final : public families::Family {
+class AttentionLatent final : public families::FamilyOf<LatentShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return family_name; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
+  Result<families::Route> kernels_of(const LatentShape& of, const Target& target,
+                                     const Toggles& toggles) const override {
+    const WalkKernel walk = kernel_of(of, target, toggles);
+    if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+    families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
+    if (of.parts && !of.merged)
+      route.kernels.push_back({.label = "combine",
+                               .spec = CombineKernel{.dtype = of.dtype,
+                                                     .head_dim = of.dims_v(),
+                                                     .few = of.rows == Rows::r32,
+                                                     .listed = of.listed,
+                                                     .scaled = of.widens(),
+                                                     .target = std::string(target.id),
+                                                     .lowering = toggles.lowering}});
+    return route;
   }
 
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    auto route = kernels_of(LatentShape::of(shape.code), target, toggles);
-    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
-    return route;
+  void add_words(families::ProblemWords<LatentShape>& words) const override {
+    const LatentShape& shape = words.shape;
+    const std::string dtype(attention::to_text(shape.dtype));
+    words.add_other(shape.dtype != DataType::bf16, dtype, "", "bf16",
+                    [](LatentShape& other) { other.dtype = DataType::bf16; });
+    attention::add_cache(words, [](LatentShape&) {}, !shape.has_row_scales());
+    attention::add_mask(words, masks, [](LatentShape&) {});
+    attention::add_modifiers(words, [](LatentShape&, Modifier) {});
+    words.add(shape.listed, "a list of keys", "the list of keys",
+              [](LatentShape& other) { other.listed = other.slots = false; });
+    words.add_other(shape.pages == Pages::keys, "pages of one key", "pages of", "16 keys",
+                    [](LatentShape& other) { other.pages = Pages::granules; });
+  }
+
+  // Rows of a workgroup follow from the other words.
+  LatentShape settled(const LatentShape& shape, const Target& target) const override {
+    LatentShape of = shape;
+    of.rows = std::min(of.rows, most_rows(of, target));
+    return of;
   }
 
   bool counts_arrivals(const families::Shape& shape) const override { return LatentShape::of(shape.code).merged; }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "families/call/family_of.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention_merge/call/descriptor.h"
 
@@ -14,38 +15,26 @@ namespace {
 using families::Toggles;
 using targets::Target;
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+struct Described final : families::DescribedBy<ProblemDescriptor> {
+  using DescribedBy::DescribedBy;
+
   Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
     if (auto fits = fits_waves(descriptor_.dims, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
-
- private:
-  ProblemDescriptor descriptor_;
 };
 
 MergeKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
   return {asked, std::string(target.id), toggles.lowering};
 }
 
-class AttentionMerge final : public families::Family {
+class AttentionMerge final : public families::FamilyOf<MergeShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return MergeKernel::family; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
-  }
-
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const MergeKernel spec = kernel_of(MergeShape::of(shape.code), target, toggles);
-    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  Result<families::Route> kernels_of(const MergeShape& shape, const Target& target,
+                                     const Toggles& toggles) const override {
+    return families::route_of(kernel_of(shape, target, toggles));
   }
 
   families::Explanation explain(const families::Shape& /*shape*/, const Target& target,

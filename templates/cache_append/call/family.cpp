@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "families/call/obstacles.h"
+#include "families/call/family_of.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/cache_append/call/descriptor.h"
 
@@ -15,68 +15,47 @@ namespace {
 using families::Toggles;
 using targets::Target;
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+struct Described final : families::DescribedBy<ProblemDescriptor> {
+  using DescribedBy::DescribedBy;
+
   Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
     const std::int64_t widest = std::max(descriptor_.key_dims, descriptor_.value_dims);
     if (auto fits = fits_waves(widest, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
-
- private:
-  ProblemDescriptor descriptor_;
 };
 
 AppendKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
   return {asked, std::string(target.id), toggles.lowering};
 }
 
-// Adds to a refusal what the caller can change, in the words of a call.
-[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, Failure failure) {
-  families::ProblemWords<AppendShape> words(code);
-  const DataType own = words.shape.cache;
-  words.add_choice("a cache in " + std::string(attention::to_text(own)), "a cache in", [](AppendShape& other) {
-    other.cache = other.source;
-    other.scales = Scales::none;
-  });
-  // Types of as many bits keep the scales; others have none.
-  for (const auto& [type, name] : attention::data_types)
-    words.add_value(type != own && is_narrow(type) && is_narrow(own), std::string(name),
-                    [type](AppendShape& other) { other.cache = type; });
-  words.add_value(own != words.shape.source && !in_rows(words.shape.scales),
-                  std::string(attention::to_text(words.shape.source)), [](AppendShape& other) {
-                    other.cache = other.source;
-                    other.scales = Scales::none;
-                  });
-  words.add_other(words.shape.source != DataType::bf16,
-                  "k and v in " + std::string(attention::to_text(words.shape.source)), "k and v in", "bf16",
-                  [](AppendShape& other) { other.source = DataType::bf16; });
-  return families::with_obstacles(
-      {.code = code,
-       .words = words.all(),
-       .refusal = [&](std::uint64_t other) { return refusal_of(kernel_of(AppendShape::of(other), target, {})); },
-       .target = target.id},
-      std::move(failure));
-}
-
-class CacheAppend final : public families::Family {
+class CacheAppend final : public families::FamilyOf<AppendShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return AppendKernel::family; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
+  Result<families::Route> kernels_of(const AppendShape& shape, const Target& target,
+                                     const Toggles& toggles) const override {
+    return families::route_of(kernel_of(shape, target, toggles));
   }
 
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const AppendKernel spec = kernel_of(AppendShape::of(shape.code), target, toggles);
-    if (auto refusal = refusal_of(spec))
-      return std::unexpected(in_words(shape.code, target, {WAVEJIT_UNSUPPORTED, *std::move(refusal)}));
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  void add_words(families::ProblemWords<AppendShape>& words) const override {
+    const DataType own = words.shape.cache;
+    words.add_choice("a cache in " + std::string(attention::to_text(own)), "a cache in", [](AppendShape& other) {
+      other.cache = other.source;
+      other.scales = Scales::none;
+    });
+    // Types of as many bits keep the scales; others have none.
+    for (const auto& [type, name] : attention::data_types)
+      words.add_value(type != own && is_narrow(type) && is_narrow(own), std::string(name),
+                      [type](AppendShape& other) { other.cache = type; });
+    words.add_value(own != words.shape.source && !in_rows(words.shape.scales),
+                    std::string(attention::to_text(words.shape.source)), [](AppendShape& other) {
+                      other.cache = other.source;
+                      other.scales = Scales::none;
+                    });
+    words.add_other(words.shape.source != DataType::bf16,
+                    "k and v in " + std::string(attention::to_text(words.shape.source)), "k and v in", "bf16",
+                    [](AppendShape& other) { other.source = DataType::bf16; });
   }
 
   families::Explanation explain(const families::Shape& shape, const Target& target,

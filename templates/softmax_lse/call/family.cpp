@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "families/call/family_of.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/call/descriptor.h"
@@ -13,34 +14,21 @@ namespace {
 using families::Toggles;
 using targets::Target;
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+struct Described final : families::DescribedBy<ProblemDescriptor> {
+  using DescribedBy::DescribedBy;
+
   Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return descriptor_.shape().shape();
   }
-
- private:
-  ProblemDescriptor descriptor_;
 };
 
-class SoftmaxLse final : public families::Family {
+class SoftmaxLse final : public families::FamilyOf<SoftmaxShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return SoftmaxKernel::family; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
-  }
-
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const SoftmaxShape of = SoftmaxShape::of(shape.code);
-    const SoftmaxKernel spec = {of, std::string(target.id), toggles.lowering};
-    if (const auto refusal = refusal_of(spec)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
+  Result<families::Route> kernels_of(const SoftmaxShape& shape, const Target& target,
+                                     const Toggles& toggles) const override {
+    return families::route_of(SoftmaxKernel{shape, std::string(target.id), toggles.lowering});
   }
 
   families::Explanation explain(const families::Shape& shape, const Target& /*target*/,

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "families/call/obstacles.h"
+#include "families/call/family_of.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/described_slices.h"
 #include "templates/attention/kernel/coverage.h"
@@ -44,74 +44,47 @@ Result<void> check_slices(const ProblemDescriptor& descriptor) {
         .dims = head_dim}});
 }
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(ProblemDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  std::string text() const override { return to_text(descriptor_); }
+struct Described final : families::DescribedBy<ProblemDescriptor> {
+  using DescribedBy::DescribedBy;
+
   Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     IndexerShape shape = descriptor_.shape();
     shape.shared = shape.scores && sharing_of(board, toggles, descriptor_.query_length);
     return shape.shape();
   }
-
- private:
-  ProblemDescriptor descriptor_;
 };
 
-Result<families::Route> kernels_of(const IndexerShape& of, const Target& target, const Toggles& toggles) {
-  families::Route route;
-  if (of.scores) {
-    const ScoresKernel scores = scores_of(of, target, toggles);
-    if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    route.kernels.push_back({.label = "spec", .spec = scores});
-  }
-  if (of.selects) {
-    const SelectKernel select = {.target = std::string(target.id), .lowering = toggles.lowering};
-    if (const auto refusal = refusal_of(select)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    route.kernels.push_back({.label = of.scores ? "select" : "spec", .spec = select});
-  }
-  return route;
-}
-
-// What stands in the way, in a caller's words.
-[[gnu::cold]] Failure in_words(std::uint64_t code, const Target& target, const Toggles& toggles, Failure failure) {
-  families::ProblemWords<IndexerShape> words(code);
-  const DataType own = words.shape.type;
-  if (words.shape.scores)
-    words.add_choice("queries and keys in " + std::string(attention::to_text(own)), "queries and keys in",
-                     [](IndexerShape& other) { other.type = DataType::bf16; });
-  // Types of as many bits first.
-  for (const bool narrow : {attention::is_narrow(own), !attention::is_narrow(own)})
-    for (const auto& [type, name] : key_types)
-      words.add_value(words.shape.scores && type != own && attention::is_narrow(type) == narrow, std::string(name),
-                      [type](IndexerShape& other) { other.type = type; });
-  return families::with_obstacles({.code = code,
-                                   .words = words.all(),
-                                   .refusal = [&](std::uint64_t other) -> std::optional<std::string> {
-                                     const auto route = kernels_of(IndexerShape::of(other), target, toggles);
-                                     if (route) return std::nullopt;
-                                     return route.error().detail;
-                                   },
-                                   .target = target.id},
-                                  std::move(failure));
-}
-
-class SparseIndexer final : public families::Family {
+class SparseIndexer final : public families::FamilyOf<IndexerShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return family_name; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view text) const override {
-    auto descriptor = parse_descriptor(text);
-    if (!descriptor) return std::unexpected(std::move(descriptor.error()));
-    return std::make_unique<Described>(*std::move(descriptor));
+  Result<families::Route> kernels_of(const IndexerShape& of, const Target& target,
+                                     const Toggles& toggles) const override {
+    families::Route route;
+    if (of.scores) {
+      const ScoresKernel scores = scores_of(of, target, toggles);
+      if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = "spec", .spec = scores});
+    }
+    if (of.selects) {
+      const SelectKernel select = {.target = std::string(target.id), .lowering = toggles.lowering};
+      if (const auto refusal = refusal_of(select)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
+      route.kernels.push_back({.label = of.scores ? "select" : "spec", .spec = select});
+    }
+    return route;
   }
 
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    auto route = kernels_of(IndexerShape::of(shape.code), target, toggles);
-    if (!route) return std::unexpected(in_words(shape.code, target, toggles, std::move(route.error())));
-    return route;
+  void add_words(families::ProblemWords<IndexerShape>& words) const override {
+    const DataType own = words.shape.type;
+    if (words.shape.scores)
+      words.add_choice("queries and keys in " + std::string(attention::to_text(own)), "queries and keys in",
+                       [](IndexerShape& other) { other.type = DataType::bf16; });
+    // Types of as many bits first.
+    for (const bool narrow : {attention::is_narrow(own), !attention::is_narrow(own)})
+      for (const auto& [type, name] : key_types)
+        words.add_value(words.shape.scores && type != own && attention::is_narrow(type) == narrow, std::string(name),
+                        [type](IndexerShape& other) { other.type = type; });
   }
 
   families::Explanation explain(const families::Shape& shape, const Target& /*target*/,

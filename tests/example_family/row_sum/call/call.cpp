@@ -10,9 +10,10 @@ using families::refusal::bad;
 using families::refusal::refuse;
 using families::refusal::up_to;
 
-families::Shape shape_of(DataType dtype) {
+families::Shape RowSumShape::shape() const {
   return {.family = &family(), .code = std::uint64_t{1} << 63 | static_cast<std::uint64_t>(dtype)};
 }
+RowSumShape RowSumShape::of(std::uint64_t code) { return {.dtype = static_cast<DataType>(code & 1U)}; }
 
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments) {
   if (auto head = families::check_head(arguments, WAVEJIT_ROW_SUM, "row_sum"); !head)
@@ -39,7 +40,7 @@ families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments
 
 RowSumCall::RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem,
                        const targets::Target& /*target*/, const families::Toggles& /*toggles*/)
-    : Call(shape_of(problem.dtype)),
+    : Call(RowSumShape{problem.dtype}.shape()),
       problem_(problem),
       arguments_{.input = reinterpret_cast<std::uintptr_t>(arguments.input),
                  .output = reinterpret_cast<std::uintptr_t>(arguments.output),

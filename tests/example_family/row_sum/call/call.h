@@ -26,7 +26,11 @@ inline constexpr std::int64_t max_columns = std::int64_t{1} << 20;
 inline constexpr std::int64_t max_rows = std::int64_t{1} << 30;
 
 // Only what changes code: the data type.
-families::Shape shape_of(DataType dtype);
+struct RowSumShape {
+  DataType dtype = DataType::fp32;
+  families::Shape shape() const;
+  static RowSumShape of(std::uint64_t code);
+};
 
 // A line of the family.
 families::Result<RowSumProblem> parse_descriptor(std::string_view text);

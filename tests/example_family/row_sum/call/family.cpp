@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "families/call/descriptor_words.h"
+#include "families/call/family_of.h"
 #include "tests/example_family/row_sum/call/call.h"
 
 namespace wavejit::row_sum {
@@ -39,33 +40,21 @@ Result<RowSumProblem> parse_descriptor(std::string_view text) {
 
 namespace {
 
-class Described final : public families::DescribedProblem {
- public:
-  explicit Described(RowSumProblem problem) : problem_(problem) {}
-  std::string text() const override { return to_text(problem_); }
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
-    return shape_of(problem_.dtype);
-  }
+struct Described final : families::DescribedBy<RowSumProblem> {
+  using DescribedBy::DescribedBy;
 
- private:
-  RowSumProblem problem_;
+  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+    return RowSumShape{descriptor_.dtype}.shape();
+  }
 };
 
-class RowSum final : public families::Family {
+class RowSum final : public families::FamilyOf<RowSumShape, Described, parse_descriptor> {
  public:
   std::string_view name() const override { return RowSumKernel::family; }
 
-  Result<std::unique_ptr<families::DescribedProblem>> parse(std::string_view descriptor) const override {
-    auto problem = parse_descriptor(descriptor);
-    if (!problem) return std::unexpected(std::move(problem.error()));
-    return std::make_unique<Described>(*problem);
-  }
-
-  Result<families::Route> route(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const RowSumKernel spec = {.dtype = static_cast<DataType>(shape.code & 1U),
-                               .target = std::string(target.id),
-                               .lowering = toggles.lowering};
+  Result<families::Route> kernels_of(const RowSumShape& shape, const Target& target,
+                                     const Toggles& toggles) const override {
+    const RowSumKernel spec = {.dtype = shape.dtype, .target = std::string(target.id), .lowering = toggles.lowering};
     return families::Route{.kernels = {{.label = "spec", .spec = spec}}};
   }
 
@@ -75,7 +64,7 @@ class RowSum final : public families::Family {
   }
 
   std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
-    return {shape_of(DataType::fp32), shape_of(DataType::fp16)};
+    return {RowSumShape{DataType::fp32}.shape(), RowSumShape{DataType::fp16}.shape()};
   }
 
   std::string supported(const Target& /*target*/) const override {
