@@ -82,17 +82,6 @@ class Invariance {
     tell(std::move(pair));
     return {};
   }
-  // The same of the batch as it was drawn: in each dimension that would have changed something.
-  Result<void> not_compiled(const Failure& failure, const InvarianceRequest& request,
-                            const std::function<void(Pair)>& tell) const {
-    for (const InvarianceDimension& dimension : dimensions())
-      if (std::ranges::find(request.dimensions, dimension.name) != request.dimensions.end())
-        if (auto told = not_compiled(
-                failure, {.dimension = dimension.name, .batch = request.batch, .descriptor = {}, .change = {}}, tell);
-            !told)
-          return told;
-    return {};
-  }
 };
 
 }  // namespace wavejit::tools

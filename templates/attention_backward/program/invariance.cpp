@@ -9,16 +9,14 @@
 
 #include "templates/attention_backward/program/invariance_call.h"
 #include "templates/attention_backward/program/invariance_changes.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
 
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 // to[i] += from[i] for all that both have, or that `from` alone has.
@@ -113,117 +111,63 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Answer
                          .after = static_cast<double>(std::bit_cast<float>(*other))};
 }
 
-class GradientInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : all_dimensions()) told.push_back(one.told);
-    return told;
+struct Laboratory {
+  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
+  static int base(const Dimension& dimension) { return dimension.of_runs ? 1 : 0; }
+  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
+    return dimension.changes(batch, draws);
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    for (const bool of_runs : {false, true}) {
-      std::vector<const Dimension*> asked;
-      for (const Dimension& dimension : all_dimensions())
-        if (dimension.of_runs == of_runs && std::ranges::contains(request.dimensions, dimension.told.name))
-          asked.push_back(&dimension);
-      if (asked.empty()) continue;
-      const auto batch = of_runs ? draw_batch_of_runs(request) : draw_batch(request);
-      if (!batch) return std::unexpected(batch.error());
-      if (auto done = ask(*batch, asked, request, engine_with, tell); !done) return done;
-    }
-    return {};
+  static Result<Batch> draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
+    return dimension.of_runs ? draw_batch_of_runs(request) : draw_batch(request);
   }
-
- private:
-  static Pair failed_in(const Dimension& dimension, const Batch& batch, const std::string& change) {
-    return {.dimension = dimension.told.name, .batch = batch.number, .descriptor = {}, .change = change};
-  }
-
-  static Result<void> ask(const Batch& batch, const std::vector<const Dimension*>& dimensions,
-                          const InvarianceRequest& request, const EngineWith& engine_with,
-                          const std::function<void(Pair)>& tell) {
-    std::vector<std::pair<const Dimension*, Change>> changed;
-    for (const Dimension* dimension : dimensions) {
-      Draws draws(~request.seed, request.batch);
-      for (Change& change : dimension->changes(batch, draws)) changed.emplace_back(dimension, std::move(change));
-    }
-    if (changed.empty()) return {};
-    // Dimensions share what ran once: in one packed call.
-    const auto before = ran(batch, {.text = {}, .calls = {all_whole(batch)}}, engine_with);
-    if (!before) {
-      for (const Dimension* dimension : dimensions)
-        if (auto told = not_compiled(before.error(), failed_in(*dimension, batch, {}), tell); !told) return told;
-      return {};
-    }
-    if (!*before) return {};
-    for (const auto& [dimension, change] : changed) {
-      auto after = ran(batch, change, engine_with);
-      if (!after) {
-        if (auto told = not_compiled(after.error(), failed_in(*dimension, batch, change.text), tell); !told)
-          return told;
-        continue;
-      }
-      if (*after) compare(*dimension, change, batch, **before, std::move(**after), tell);
-    }
-    return {};
-  }
-
   // Each call's answers; nothing: no kernel does it on this engine.
   using Answers = std::vector<std::vector<Answer>>;
-  static Result<std::optional<Answers>> ran(const Batch& batch, const Change& change, const EngineWith& engine_with) {
-    const auto engine = engine_with(change.pipeline);
-    if (!engine) return std::unexpected(engine.error());
-    if (*engine == nullptr) return std::optional<Answers>();
-    const tools::Scheduled scheduled(change.schedule);
+  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch,
+                                              const Dimension& /*dimension*/) {
+    return changed(engine, batch, {.text = {}, .calls = {all_whole(batch)}});  // one packed call
+  }
+  static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     Answers all;
     for (std::size_t call = 0; call < change.key_ends.size(); ++call) {
-      auto answer = run_in_ring(*engine, batch, change.calls[call].front(), change.key_ends[call]);
+      auto answer = run_in_ring(engine, batch, change.calls[call].front(), change.key_ends[call]);
       if (!answer) return std::unexpected(answer.error());
       if (!*answer) return std::optional<Answers>();
       all.push_back({std::move(**answer)});
     }
     for (std::size_t call = 0; call < change.row_ends.size(); ++call) {
-      auto answer = run_in_runs(*engine, batch, change.calls[call].front(), change.row_ends[call]);
+      auto answer = run_in_runs(engine, batch, change.calls[call].front(), change.row_ends[call]);
       if (!answer) return std::unexpected(answer.error());
       if (!*answer) return std::optional<Answers>();
       all.push_back({std::move(**answer)});
     }
     if (!all.empty()) return all;
     for (const std::vector<RowsOf>& pieces : change.calls) {
-      auto answers = run_pieces(*engine, batch, pieces, change.placing);
+      auto answers = run_pieces(engine, batch, pieces, change.placing);
       if (!answers) return std::unexpected(answers.error());
       if (!*answers) return std::optional<Answers>();
       all.push_back(std::move(**answers));
     }
     return all;
   }
-
-  static void compare(const Dimension& dimension, const Change& change, const Batch& batch, const Answers& before,
-                      Answers after, const std::function<void(Pair)>& tell) {
+  static void compare(const Batch& batch, const Dimension& dimension, const Change& change, const Answers& before,
+                      Answers after, const auto& tell) {
     const bool sums = dimension.compared == Compared::sums;
     Gathered whole(batch, dimension.compared);
     Gathered changed(batch, dimension.compared);
     whole.take(all_whole(batch), before.front());
     for (std::size_t call = 0; call < change.calls.size(); ++call)
       changed.take(change.calls[call], std::move(after[call]));
-    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
-      if (!changed.has(sequence)) continue;
-      tell({.dimension = dimension.told.name,
-            .batch = batch.number,
-            .sequence = static_cast<std::int64_t>(sequence),
-            .descriptor = batch.descriptor(batch.sequences[sequence]),
-            .change = change.text,
-            .difference = first_difference(batch, whole.of(sequence), changed.of(sequence), sums)});
-    }
+    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
+      if (changed.has(sequence))
+        tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
+             first_difference(batch, whole.of(sequence), changed.of(sequence), sums));
   }
 };
 
 }  // namespace
 
 const tools::Invariance& gradient_invariance() {
-  static const GradientInvariance only;
+  static const tools::InvarianceOf<Laboratory> only;
   return only;
 }
 

@@ -86,19 +86,21 @@ Result<void> AttentionCall::check_workspace() const {
   return attention_forward::check_workspace(call_, problem_.batch, workspace_bytes);
 }
 
-void AttentionCall::fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory,
-                         WalkArguments& arguments) const {
+void AttentionCall::fill(WalkArguments& arguments) const {
   Arguments& all = arguments.all.paged.all;
   fill_arguments(all, problem_, call_, target_, toggles_);
-  all.splits = splits;
-  all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
-  all.split_multiplier = division_multiplier(splits);
-  all.workspace = reinterpret_cast<std::uintptr_t>(memory);
   if (problem_.shape.paged) arguments.all.paged.pages = page_arguments(call_.k, call_.pages);
   if (problem_.shape.vectorised) [[unlikely]]
     set_units(all, call_);
   if (problem_.shape.causal_flags) [[unlikely]]
     arguments.causal_flags = causal_flags();
+}
+
+void AttentionCall::set_runs(const ForwardKernel& spec, std::uint32_t runs, const void* memory, Arguments& all) const {
+  all.splits = runs;
+  all.query_head_multiplier = division_multiplier(spec.packed_heads ? problem_.kv_heads : problem_.query_heads);
+  all.split_multiplier = division_multiplier(runs);
+  all.workspace = reinterpret_cast<std::uintptr_t>(memory);
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
@@ -217,7 +219,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
       launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.runs, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(spec, splits_.runs, memory, arguments_);
+  fill(arguments_);
+  set_runs(spec, splits_.runs, memory, arguments_.all.paged.all);
   if (spec.block_lists) [[unlikely]]
     plan_lists(spec, memory, plan);
   if (spec.bool_mask && !spec.block_lists) [[unlikely]]
@@ -243,7 +246,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   const auto& spec = kernels[0]->get<ForwardKernel>();
   const std::uint32_t first = first_sequence();
   const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
-  fill(spec, splits_.runs, memory, arguments_);
+  fill(arguments_);
+  set_runs(spec, splits_.runs, memory, arguments_.all.paged.all);
   listed_ = {.all = arguments_.all.paged,
              .lists = attention::list_arguments(key_lists_of(call_), problem_.slots, problem_.causal,
                                                 std::uint64_t{first} * problem_.query_length)};
@@ -289,11 +293,13 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const LaunchGeometry geometry = geometry_of_many_rows(tall, target_, problem_, few_rows);
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
     return too_many_tiles(problem_.query_length, geometry.grid_y);
-  fill(tall, 1, nullptr, arguments_);
+  fill(arguments_);
+  few_ = arguments_;  // but for what follows
+  set_runs(tall, 1, nullptr, arguments_.all.paged.all);
   arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
   plan.add(
       with_scales(tall, launch_of(geometry, &arguments_, std::min(argument_bytes(tall), sizeof arguments_)), cached_));
-  fill(few, splits_.runs, memory, few_.emplace());
+  set_runs(few, splits_.runs, memory, few_->all.paged.all);
   few_->all.rows.few_rows = few_rows;
   const LaunchGeometry of_few =
       launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.runs, problem_.group());

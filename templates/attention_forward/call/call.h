@@ -63,7 +63,9 @@ class AttentionCall final : public families::Call {
   };
   static_assert(offsetof(MergingArguments, causal_flags) == causal_flags_at);
 
-  void fill(const ForwardKernel& spec, std::uint32_t splits, const void* memory, WalkArguments& arguments) const;
+  // What all kernels read alike, and what the walk of a kernel over so many runs has beside it.
+  void fill(WalkArguments& arguments) const;
+  void set_runs(const ForwardKernel& spec, std::uint32_t runs, const void* memory, Arguments& all) const;
   void plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number, const Arguments& split,
                     std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan);
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,

@@ -15,17 +15,16 @@
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_forward/program/key_list_calls.h"
 #include "tools/invariance/draws.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::attention_forward::program {
 namespace key_lists {
 namespace {
 
 using tools::Draws;
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 using Batch = KeyListBatch;
@@ -141,54 +140,28 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Query&
                          .after = static_cast<double>(std::bit_cast<float>(*other_lse))};
 }
 
-class KeyListInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : all_dimensions()) told.push_back(one.told);
-    return told;
+struct Laboratory {
+  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
+  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
+    return dimension.changes(batch, draws);
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    std::optional<Batch> batch;
-    std::vector<Query> before;
-    for (const Dimension& dimension : all_dimensions()) {
-      if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
-      const auto engine = engine_with({});
-      if (!engine) return std::unexpected(engine.error());
-      if (*engine == nullptr) return {};
-      if (!batch) {
-        batch = draw_key_lists(request);
-        auto plain = key_lists::run(*engine, *batch, {});
-        if (!plain) return not_compiled(plain.error(), request, tell);
-        before = *std::move(plain);
-      }
-      Draws draws(~request.seed, request.batch);
-      for (const Change& change : dimension.changes(*batch, draws)) {
-        const auto after = key_lists::run(*engine, *batch, change);
-        if (!after) {
-          if (auto told = not_compiled(
-                  after.error(),
-                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
-                  tell);
-              !told)
-            return told;
-          continue;
-        }
-        for (std::size_t token = 0; token < before.size(); ++token) {
-          auto difference = first_difference(*batch, before[token], (*after)[token]);
-          if (difference) difference->token = static_cast<std::int64_t>(token);
-          tell({.dimension = dimension.told.name,
-                .batch = request.batch,
-                .sequence = static_cast<std::int64_t>(token),
-                .descriptor = batch->words,
-                .change = change.text,
-                .difference = std::move(difference)});
-        }
-      }
+  static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
+    return draw_key_lists(request);
+  }
+  using Answers = std::vector<Query>;
+  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
+    return key_lists::run(engine, batch, {});
+  }
+  static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
+    return key_lists::run(engine, batch, change);
+  }
+  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& /*change*/,
+                      const Answers& before, const Answers& after, const auto& tell) {
+    for (std::size_t token = 0; token < before.size(); ++token) {
+      auto difference = first_difference(batch, before[token], after[token]);
+      if (difference) difference->token = static_cast<std::int64_t>(token);
+      tell(static_cast<std::int64_t>(token), batch.words, std::move(difference));
     }
-    return {};
   }
 };
 
@@ -196,7 +169,7 @@ class KeyListInvariance final : public tools::Invariance {
 }  // namespace key_lists
 
 const tools::Invariance& key_list_invariance() {
-  static const key_lists::KeyListInvariance only;
+  static const tools::InvarianceOf<key_lists::Laboratory> only;
   return only;
 }
 

@@ -20,18 +20,16 @@
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/joined.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
 
 using tools::checked;
 using tools::Draws;
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 using Call = wavejit_attention_latent_arguments;
@@ -368,56 +366,35 @@ std::optional<FirstDifference> first_difference(const LatentArrays& arrays, cons
                          .after = static_cast<double>(std::bit_cast<float>(*other_lse))};
 }
 
-class ListInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : all_dimensions()) told.push_back(one.told);
-    return told;
+struct ListLaboratory {
+  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
+  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
+    return dimension.changes(batch, draws);
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    const auto engine = engine_with({});
-    if (!engine) return std::unexpected(engine.error());
-    if (*engine == nullptr) return {};
-    const Batch batch = draw_batch(request);
-    const auto before = ran(*engine, batch, {});
-    if (!before) return not_compiled(before.error(), request, tell);
-    for (const Dimension& dimension : all_dimensions()) {
-      if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
-      Draws draws(~request.seed, request.batch);
-      for (const Change& change : dimension.changes(batch, draws)) {
-        const auto after = ran(*engine, batch, change);
-        if (!after) {
-          if (auto told = not_compiled(
-                  after.error(),
-                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
-                  tell);
-              !told)
-            return told;
-          continue;
-        }
-        for (std::size_t token = 0; token < before->size(); ++token) {
-          auto difference = first_difference(batch.arrays, (*before)[token], (*after)[token]);
-          if (difference) difference->token = static_cast<std::int64_t>(token);
-          tell({.dimension = dimension.told.name,
-                .batch = request.batch,
-                .sequence = static_cast<std::int64_t>(token),
-                .descriptor = batch.words,
-                .change = change.text,
-                .difference = std::move(difference)});
-        }
-      }
+  static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
+    return draw_batch(request);
+  }
+  using Answers = std::vector<Query>;
+  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
+    return ran(engine, batch, {});
+  }
+  static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
+    return ran(engine, batch, change);
+  }
+  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& /*change*/,
+                      const Answers& before, const Answers& after, const auto& tell) {
+    for (std::size_t token = 0; token < before.size(); ++token) {
+      auto difference = first_difference(batch.arrays, before[token], after[token]);
+      if (difference) difference->token = static_cast<std::int64_t>(token);
+      tell(static_cast<std::int64_t>(token), batch.words, std::move(difference));
     }
-    return {};
   }
 };
 
 }  // namespace
 
 const tools::Invariance& invariance_with_lists() {
-  static const ListInvariance lists;
+  static const tools::InvarianceOf<ListLaboratory> lists;
   static const tools::JoinedInvariance both = {&latent_invariance(), &lists};
   return both;
 }

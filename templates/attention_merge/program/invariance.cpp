@@ -17,7 +17,7 @@
 #include "tools/array_problem.h"
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::attention_merge::program {
 namespace {
@@ -25,12 +25,10 @@ namespace {
 using tools::CallMemory;
 using tools::checked;
 using tools::Draws;
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::HalfType;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 struct PartBatch {
@@ -324,55 +322,35 @@ std::optional<FirstDifference> first_difference(const PartBatch& batch, const Me
                          .after = number(*b)};
 }
 
-class MergeInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : merge_dimensions()) told.push_back(one.told);
-    return told;
+struct Laboratory {
+  static const std::vector<Dimension>& dimensions() { return merge_dimensions(); }
+  static std::vector<MergeChange> changes(const Dimension& dimension, const PartBatch& batch, Draws& draws) {
+    auto change = dimension.change(batch, draws);
+    return change ? std::vector{*std::move(change)} : std::vector<MergeChange>();
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    const auto engine = engine_with({});
-    if (!engine) return std::unexpected(engine.error());
-    if (*engine == nullptr) return {};
-    const PartBatch batch = draw_parts(request);
-    const auto before = merged_rows(*engine, batch, unchanged(batch));
-    if (!before) return not_compiled(before.error(), request, tell);
-    for (const Dimension& dimension : merge_dimensions()) {
-      if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
-      Draws draws(~request.seed, request.batch);
-      const auto change = dimension.change(batch, draws);
-      if (!change) continue;
-      const auto after = merged_rows(*engine, batch, *change);
-      if (!after) {
-        if (auto told = not_compiled(
-                after.error(),
-                {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change->text},
-                tell);
-            !told)
-          return told;
-        continue;
-      }
-      for (std::int64_t token = 0; token < batch.tokens; ++token) {
-        const auto at = static_cast<std::size_t>(token);
-        tell({.dimension = dimension.told.name,
-              .batch = request.batch,
-              .sequence = token,
-              .descriptor = batch.descriptor(),
-              .change = change->text,
-              .difference = first_difference(batch, (*before)[at], (*after)[at], token)});
-      }
+  static PartBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
+    return draw_parts(request);
+  }
+  using Answers = std::vector<MergedBits>;
+  static Result<Answers> plain(wavejit_engine* engine, const PartBatch& batch, const Dimension& /*dimension*/) {
+    return merged_rows(engine, batch, unchanged(batch));
+  }
+  static Result<Answers> changed(wavejit_engine* engine, const PartBatch& batch, const MergeChange& change) {
+    return merged_rows(engine, batch, change);
+  }
+  static void compare(const PartBatch& batch, const Dimension& /*dimension*/, const MergeChange& /*change*/,
+                      const Answers& before, const Answers& after, const auto& tell) {
+    for (std::int64_t token = 0; token < batch.tokens; ++token) {
+      const auto at = static_cast<std::size_t>(token);
+      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
     }
-    return {};
   }
 };
 
 }  // namespace
 
 const tools::Invariance& merge_invariance() {
-  static const MergeInvariance only;
+  static const tools::InvarianceOf<Laboratory> only;
   return only;
 }
 

@@ -18,7 +18,7 @@
 #include "tools/byte_float.h"
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::cache_append::program {
 namespace {
@@ -26,12 +26,10 @@ namespace {
 using tools::CallMemory;
 using tools::checked;
 using tools::Draws;
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::HalfType;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 constexpr std::size_t tensor_sides = 3;  // K, V, Q
@@ -398,54 +396,34 @@ std::optional<FirstDifference> first_difference(const TokenBatch& batch, const T
   return std::nullopt;
 }
 
-class AppendInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : append_dimensions()) told.push_back(one.told);
-    return told;
+struct Laboratory {
+  static const std::vector<Dimension>& dimensions() { return append_dimensions(); }
+  static std::vector<TokenChange> changes(const Dimension& dimension, const TokenBatch& batch, Draws& draws) {
+    return {dimension.change(batch, draws)};
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    const auto engine = engine_with({});
-    if (!engine) return std::unexpected(engine.error());
-    if (*engine == nullptr) return {};
-    const TokenBatch batch = draw_tokens(request, wavejit_engine_target(*engine));
-    const auto before = appended(*engine, batch, {.calls = {in_order(batch)}});
-    if (!before) return not_compiled(before.error(), request, tell);
-    for (const Dimension& dimension : append_dimensions()) {
-      if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
-      Draws draws(~request.seed, request.batch);
-      const TokenChange change = dimension.change(batch, draws);
-      const auto after = appended(*engine, batch, change);
-      if (!after) {
-        if (auto told = not_compiled(
-                after.error(),
-                {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
-                tell);
-            !told)
-          return told;
-        continue;
-      }
-      for (std::int64_t token = 0; token < batch.tokens; ++token) {
-        const auto at = static_cast<std::size_t>(token);
-        tell({.dimension = dimension.told.name,
-              .batch = request.batch,
-              .sequence = token,
-              .descriptor = batch.descriptor(),
-              .change = change.text,
-              .difference = first_difference(batch, (*before)[at], (*after)[at], token)});
-      }
+  static TokenBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* engine) {
+    return draw_tokens(request, wavejit_engine_target(engine));
+  }
+  using Answers = std::vector<TokenBits>;
+  static Result<Answers> plain(wavejit_engine* engine, const TokenBatch& batch, const Dimension& /*dimension*/) {
+    return appended(engine, batch, {.calls = {in_order(batch)}});
+  }
+  static Result<Answers> changed(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change) {
+    return appended(engine, batch, change);
+  }
+  static void compare(const TokenBatch& batch, const Dimension& /*dimension*/, const TokenChange& /*change*/,
+                      const Answers& before, const Answers& after, const auto& tell) {
+    for (std::int64_t token = 0; token < batch.tokens; ++token) {
+      const auto at = static_cast<std::size_t>(token);
+      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
     }
-    return {};
   }
 };
 
 }  // namespace
 
 const tools::Invariance& append_invariance() {
-  static const AppendInvariance only;
+  static const tools::InvarianceOf<Laboratory> only;
   return only;
 }
 

@@ -16,19 +16,16 @@
 #include "tools/array_problem.h"
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
-#include "tools/invariance/invariance.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/invariance/runner.h"
 
 namespace wavejit::sparse_indexer::program {
 namespace {
 
 using tools::CallMemory;
 using tools::checked;
-using tools::EngineWith;
 using tools::FirstDifference;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
-using tools::Pair;
 using tools::Result;
 
 constexpr std::int64_t index_dims = 128;
@@ -323,56 +320,36 @@ std::optional<FirstDifference> first_difference(const Answer& before, const Answ
   return differ("values", before.values, after.values, as_float);
 }
 
-class IndexerInvariance final : public tools::Invariance {
- public:
-  std::vector<InvarianceDimension> dimensions() const override {
-    std::vector<InvarianceDimension> told;
-    for (const Dimension& one : all_dimensions()) told.push_back(one.told);
-    return told;
+struct Laboratory {
+  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
+  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, tools::Draws& draws) {
+    return dimension.changes(batch, draws);
   }
-
-  Result<void> run(const InvarianceRequest& request, const EngineWith& engine_with,
-                   const std::function<void(Pair)>& tell) const override {
-    const auto engine = engine_with({});
-    if (!engine) return std::unexpected(engine.error());
-    if (*engine == nullptr) return {};
-    const Batch batch = draw_batch(request);
-    const auto before = ran(*engine, batch, {.calls = {whole(batch)}});
-    if (!before) return not_compiled(before.error(), request, tell);
-    for (const Dimension& dimension : all_dimensions()) {
-      if (!std::ranges::contains(request.dimensions, dimension.told.name)) continue;
-      tools::Draws draws(~request.seed, request.batch);
-      for (const Change& change : dimension.changes(batch, draws)) {
-        const auto after = ran(*engine, batch, change);
-        if (!after) {
-          if (auto told = not_compiled(
-                  after.error(),
-                  {.dimension = dimension.told.name, .batch = request.batch, .descriptor = {}, .change = change.text},
-                  tell);
-              !told)
-            return told;
-          continue;
-        }
-        for (std::size_t row = 0; row < before->size(); ++row) {
-          const auto number = static_cast<std::int64_t>(row);
-          tell({.dimension = dimension.told.name,
-                .batch = request.batch,
-                .sequence = number / batch.rows,
-                .descriptor = fmt::format("sparse_indexer {} b1 q1 k{} h{} key_scales top={}",
-                                          batch.fp16 ? "fp16" : "bf16", batch.keys, batch.heads, batch.top),
-                .change = change.text,
-                .difference = first_difference((*before)[row], (*after)[row], number % batch.rows)});
-        }
-      }
+  static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
+    return draw_batch(request);
+  }
+  using Answers = std::vector<Answer>;
+  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
+    return ran(engine, batch, {.calls = {whole(batch)}});
+  }
+  static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
+    return ran(engine, batch, change);
+  }
+  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& /*change*/,
+                      const Answers& before, const Answers& after, const auto& tell) {
+    const std::string words = fmt::format("sparse_indexer {} b1 q1 k{} h{} key_scales top={}",
+                                          batch.fp16 ? "fp16" : "bf16", batch.keys, batch.heads, batch.top);
+    for (std::size_t row = 0; row < before.size(); ++row) {
+      const auto number = static_cast<std::int64_t>(row);
+      tell(number / batch.rows, words, first_difference(before[row], after[row], number % batch.rows));
     }
-    return {};
   }
 };
 
 }  // namespace
 
 const tools::Invariance& indexer_invariance() {
-  static const IndexerInvariance only;
+  static const tools::InvarianceOf<Laboratory> only;
   return only;
 }
 
