@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "tools/all_cores.h"
@@ -182,6 +183,34 @@ class ProblemOfArrays : public Problem {
 
 std::unique_ptr<Problem> make_problem(ArrayProblem problem) {
   return std::make_unique<ProblemOfArrays>(std::move(problem));
+}
+
+namespace {
+
+class LazyProblem : public Problem {
+ public:
+  LazyProblem(std::string text, std::int64_t keys, std::function<std::unique_ptr<Problem>()> make)
+      : text_(std::move(text)), keys_(keys), make_(std::move(make)) {}
+  const std::string& text() const override { return text_; }
+  std::int64_t keys() const override { return keys_; }
+  std::unique_ptr<Case> make_case() const override {
+    std::call_once(once_, [&] { problem_ = make_(); });
+    return problem_->make_case();
+  }
+
+ private:
+  std::string text_;
+  std::int64_t keys_;
+  std::function<std::unique_ptr<Problem>()> make_;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<Problem> problem_;
+};
+
+}  // namespace
+
+std::unique_ptr<Problem> make_lazy_problem(std::string text, std::int64_t keys,
+                                           std::function<std::unique_ptr<Problem>()> make) {
+  return std::make_unique<LazyProblem>(std::move(text), keys, std::move(make));
 }
 
 }  // namespace wavejit::tools

@@ -58,6 +58,29 @@ struct ArrayProblem {
 
 std::unique_ptr<Problem> make_problem(ArrayProblem problem);
 
+// `call_with(inputs, output)`: the struct of a call, which `run` launches (wavejit_…). Its workspace is asked of it, too.
+template <typename CallWith, typename Run>
+void set_call(ArrayProblem& problem, CallWith call_with, Run run) {
+  problem.launch = [call_with, run](wavejit_engine* engine, std::span<void* const> inputs, void* output,
+                                    wavejit_call_report* report) {
+    auto call = call_with(inputs, output);
+    call.head.report = report;
+    return checked(run(engine, &call, nullptr));
+  };
+  problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
+                                        void* output) -> Result<std::uint64_t> {
+    const auto call = call_with(inputs, output);
+    std::size_t bytes = 0;
+    if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
+      return std::unexpected(asked.error());
+    return bytes;
+  };
+}
+
+// A line that was understood. Its arrays may be gigabytes: `make` makes them when somebody runs it.
+std::unique_ptr<Problem> make_lazy_problem(std::string text, std::int64_t keys,
+                                           std::function<std::unique_ptr<Problem>()> make);
+
 // Uniform in (−1, 1), the same for the same seed on every machine.
 std::vector<float> seeded_values(std::uint64_t seed, std::size_t count);
 

@@ -162,6 +162,21 @@ Result<Described> read_words(std::string_view line, std::string_view family, con
   return described;
 }
 
+// "descriptor: <what>; accepted: <accepted>": words that do not go together.
+[[gnu::cold]] inline std::unexpected<Failure> refuse_line(const std::string& what, const std::string& accepted) {
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
+}
+
+// A line, and what its words must say together or what follows from them: `finish(described)`.
+template <typename Described, typename Finish>
+Result<Described> read_line(std::string_view line, std::string_view family, const DescriptorWords<Described>& words,
+                            Finish finish) {
+  auto described = read_words(line, family, words);
+  if (!described) return described;
+  if (Result<void> good = finish(*described); !good) return std::unexpected(std::move(good.error()));
+  return described;
+}
+
 template <typename Described>
 std::string line_of(std::string_view family, const DescriptorWords<Described>& words, const Described& described) {
   std::string line(family);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "families/call/descriptor_words.h"
 #include "families/kernel/spec_words.h"
@@ -119,6 +120,59 @@ DescriptorWord<Described> lengths_word(const std::string& key, std::int64_t most
         return take_lengths(word, value, most, field(described));
       },
       [field](const Described& described) { return to_text(field(described)); });
+}
+
+// The lengths of sequences that a line lists: one for each, and the longest as the line has it, or no longer.
+families::Result<void> check_lengths(const std::string& key, const std::vector<std::int64_t>& lengths,
+                                     std::int64_t batch, std::int64_t longest, bool exactly = false);
+
+// "q128", "k8192"
+template <typename Described>
+DescriptorWord<Described> query_length_word(std::int64_t most) {
+  return families::number_word<Described>('q', "q<query length>", 1, most,
+                                          [](auto& described) -> auto& { return described.query_length; });
+}
+template <typename Described>
+DescriptorWord<Described> key_length_word(std::int64_t most) {
+  return families::number_word<Described>('k', "k<key length>", 0, most,
+                                          [](auto& described) -> auto& { return described.key_length; });
+}
+
+// "second_top_k=128"
+template <typename Described>
+DescriptorWord<Described> second_top_k_word() {
+  return families::value_word<Described>(
+      "second_top_k", "<n>",
+      [](Described& described, const families::Word& word, std::string_view value) -> families::Result<void> {
+        const auto count = families::whole_number(value);
+        if (!count || *count < 1 || *count > max_top_k)
+          return wrong(word,
+                       "is no length of lists; accepted: second_top_k=1 to second_top_k=" + std::to_string(max_top_k));
+        described.second_top_k = *count;
+        return {};
+      },
+      [](const Described& described) {
+        return described.second_top_k == 0 ? std::string() : std::to_string(described.second_top_k);
+      });
+}
+
+// "launches=2"
+template <typename Described>
+DescriptorWord<Described> launches_word() {
+  return families::value_word<Described>(
+      "launches", "<1|2>",
+      [](Described& described, const families::Word& word, std::string_view value) -> families::Result<void> {
+        const auto count = families::whole_number(value);
+        if (count != 1 && count != 2)
+          return wrong(word,
+                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that leaves "
+                       "them), launches=2");
+        described.launches = *count;
+        return {};
+      },
+      [](const Described& described) {
+        return described.launches == 0 ? std::string() : std::to_string(described.launches);
+      });
 }
 
 template <typename Described>

@@ -5,13 +5,12 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "templates/attention/call/limits.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention/kernel/key_list_arguments.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
-
-inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
 
 // Whether entries are slots of the cache, whatever the sequences are.
 constexpr bool names_slots(const wavejit_key_list& list) { return list.indices != nullptr && list.slots != 0; }

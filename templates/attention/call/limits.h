@@ -43,4 +43,7 @@ constexpr bool holds_whole_tiles(std::int64_t page_size, bool first_keys) {
 // Elements of a vectorised page that stand together: 16 bytes.
 inline constexpr std::int64_t unit_elements = 8;
 
+// Keys that a list names for a query.
+inline constexpr std::int64_t max_top_k = std::int64_t{1} << 20;
+
 }  // namespace wavejit::attention

@@ -60,10 +60,8 @@ Rows make_rows() {
   Rows rows = {
       attention::operand_type_word<Said>([](auto& said) -> auto& { return said.asked.dtype; }),
       attention::batch_word<Said>(),
-      families::number_word<Said>('q', "q<query length>", 1, max_length,
-                                  [](auto& said) -> auto& { return said.query_length; }),
-      families::number_word<Said>('k', "k<key length>", 0, max_length,
-                                  [](auto& said) -> auto& { return said.key_length; }),
+      attention::query_length_word<Said>(max_length),
+      attention::key_length_word<Said>(max_length),
       attention::heads_word<Said>(),
       families::pair_word<Said>(
           'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.asked.head_dim_qk; },
@@ -96,53 +94,37 @@ const Rows& descriptor_rows() {
   return rows;
 }
 
-std::unexpected<Failure> bad_line(const std::string& what, const std::string& accepted) {
-  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-}
-
-Result<void> check_list(const Said& said, const std::string& name, const std::vector<std::int64_t>& lengths,
-                        std::int64_t longest, bool exactly) {
-  if (lengths.empty()) return {};
-  if (std::ssize(lengths) != said.batch)
-    return bad_line(name + ": " + std::to_string(lengths.size()) + " lengths",
-                    std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
-  const std::int64_t most = std::ranges::max(lengths);
-  if (exactly ? most == longest : most <= longest) return {};
-  return bad_line(name + ": the longest is " + std::to_string(most),
-                  (exactly ? "" : "up to ") + std::to_string(longest));
-}
-
 // What the words must say together.
 Result<void> finish(const Said& said) {
   if (said.query_heads % said.kv_heads != 0)
-    return bad_line("h" + std::to_string(said.query_heads) + "/" + std::to_string(said.kv_heads),
-                    "kv heads that divide the query heads");
+    return families::refuse_line("h" + std::to_string(said.query_heads) + "/" + std::to_string(said.kv_heads),
+                                 "kv heads that divide the query heads");
   if (!attention::has_code(said.asked.head_dims()))
     return std::unexpected(attention::head_dims_without_code(said.asked.head_dims()));
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
   const bool packed = said.layout == Layout::packed;
   if (!said.query_lengths.empty() && !packed)
-    return bad_line("q_lengths without layout=packed", "layout=packed beside it");
-  if (auto good = check_list(said, "q_lengths", said.query_lengths, said.query_length, true); !good) return good;
-  if (auto good = check_list(said, "k_lengths", said.key_lengths, said.key_length, packed); !good) return good;
+    return families::refuse_line("q_lengths without layout=packed", "layout=packed beside it");
+  if (auto good = attention::check_lengths("q_lengths", said.query_lengths, said.batch, said.query_length, true); !good)
+    return good;
+  if (auto good = attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length, packed); !good)
+    return good;
   const bool gradient = said.d_bias || said.d_bias_fp32;
   if ((gradient || said.asked.bias_fp32) && !said.of(Modifier::bias).there)
-    return bad_line("d_bias or bias_type without a bias", "bias=bh|b|h|1 beside it");
-  if (said.d_bias && said.d_bias_fp32) return bad_line("d_bias beside d_bias=fp32", "one of them");
+    return families::refuse_line("d_bias or bias_type without a bias", "bias=bh|b|h|1 beside it");
+  if (said.d_bias && said.d_bias_fp32) return families::refuse_line("d_bias beside d_bias=fp32", "one of them");
   if (said.delta && said.asked.output_fp32)
-    return bad_line("delta beside o=fp32", "one of them: a delta stands in the place of o");
+    return families::refuse_line("delta beside o=fp32", "one of them: a delta stands in the place of o");
   if ((said.sums_before | said.sums_behind) != 0 && !said.asked.gradients_fp32)
-    return bad_line(said.sums_before != 0 ? "sums_before" : "sums_behind", "gradients=fp32 beside it: sums are fp32");
+    return families::refuse_line(said.sums_before != 0 ? "sums_before" : "sums_behind",
+                                 "gradients=fp32 beside it: sums are fp32");
   return {};
 }
 
 }  // namespace
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, family_name, descriptor_rows());
-  if (!said) return said;
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return said;
+  return families::read_line(text, family_name, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

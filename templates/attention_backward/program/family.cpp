@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -137,20 +136,7 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
                                                             : inputs[14]};
     return call_of(*arrays, memory);
   };
-  problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                               wavejit_call_report* report) {
-    wavejit_attention_backward_arguments call = call_with(inputs, output);
-    call.head.report = report;
-    return checked(wavejit_attention_backward(engine, &call, nullptr));
-  };
-  problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
-                                        void* output) -> Result<std::uint64_t> {
-    const wavejit_attention_backward_arguments call = call_with(inputs, output);
-    std::size_t bytes = 0;
-    if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
-      return std::unexpected(asked.error());
-    return bytes;
-  };
+  set_call(problem, call_with, wavejit_attention_backward);
   const auto exact = std::make_shared<Exact>(arrays->experiment.text);
   problem.exact = [exact](std::int64_t row) {
     const auto [of, first] = place_of(exact->arrays(), row);
@@ -164,23 +150,6 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   };
   return make_problem(std::move(problem));
 }
-
-// A line that was understood. Its arrays may be gigabytes: they are made when somebody runs it.
-class Described : public Problem {
- public:
-  explicit Described(attention::program::Experiment experiment) : experiment_(std::move(experiment)) {}
-  const std::string& text() const override { return experiment_.text; }
-  std::int64_t keys() const override { return experiment_.key_length; }
-  std::unique_ptr<Case> make_case() const override {
-    std::call_once(once_, [&] { problem_ = problem_of(*make_arrays(experiment_.text, false)); });
-    return problem_->make_case();
-  }
-
- private:
-  attention::program::Experiment experiment_;
-  mutable std::once_flag once_;
-  mutable std::unique_ptr<Problem> problem_;
-};
 
 class AttentionBackward : public Family {
  public:
@@ -212,7 +181,8 @@ class AttentionBackward : public Family {
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto experiment = parse_problem(descriptor);
     if (!experiment) return std::unexpected(experiment.error());
-    return std::make_unique<Described>(*std::move(experiment));
+    return make_lazy_problem(experiment->text, experiment->key_length,
+                             [text = experiment->text] { return problem_of(*make_arrays(text, false)); });
   }
   // Both kernels, one tile and several, every modifier.
   std::vector<std::string> examined() const override {

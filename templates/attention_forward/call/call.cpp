@@ -54,34 +54,6 @@ LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Bo
 
 }  // namespace
 
-AttentionCall::AttentionCall(const wavejit_attention_forward_arguments& call, const CallPlan& plan,
-                             const boards::Board& target, const families::Toggles& toggles)
-    : Call({.family = &family(), .code = plan.code}), call_(call), plan_(plan), target_(target), toggles_(toggles) {
-  workspace = call.split.workspace;
-  report = call.head.report;
-  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
-  if (plan.splits.workspace_bytes != 0) [[unlikely]]
-    adopt_plan();
-}
-
-void AttentionCall::adopt_plan() {
-  shape_.code = plan_.code;
-  workspace_bytes = splits_.workspace_bytes;
-  rounds = splits_.rounds(problem_.batch);
-  arrivals = arrivals_of(problem_, splits_);
-  may_go_whole = splits_.may_go_whole();
-  chose_to_split = splits_.reason == SplitPlan::Reason::fills_device;
-  chose_one_launch = splits_.merged && problem_.launches == attention::Launches::planned;
-}
-
-[[gnu::cold, gnu::noinline]] void AttentionCall::take(Way way) {
-  AttentionProblem problem = problem_;
-  problem.splits = way == Way::whole ? 1 : static_cast<std::uint32_t>(call_.split.splits);
-  problem.launches = way == Way::two_launches ? attention::Launches::two : attention::launches_of(call_.head.flags);
-  plan_ = plan_call(problem, target_, toggles_, attention::reach_of(call_.split));
-  adopt_plan();
-}
-
 Result<void> AttentionCall::check_workspace() const {
   return attention_forward::check_workspace(call_, problem_.batch, workspace_bytes);
 }
@@ -214,7 +186,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   if (spec.listed) [[unlikely]]
     return plan_key_lists(kernels, memory, plan);
   const std::uint32_t first = first_sequence();
-  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
+  const std::uint32_t batch = sequences();
   const LaunchGeometry geometry =
       launch_geometry(spec, target_, batch, problem_.query_heads, rows_of_grid(spec), splits_.runs, problem_.group());
   if (geometry.grid_y > max_grid_yz || geometry.grid_z > max_grid_yz) [[unlikely]]
@@ -245,7 +217,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     std::span<const families::KernelSpec* const> kernels, const void* memory, families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<ForwardKernel>();
   const std::uint32_t first = first_sequence();
-  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
+  const std::uint32_t batch = sequences();
   fill(arguments_);
   set_runs(spec, splits_.runs, memory, arguments_.all.paged.all);
   listed_ = {.all = arguments_.all.paged,
@@ -307,8 +279,6 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   if (splits_.runs != 1) plan_combine(kernels, 2, few_->all.paged.all, problem_.batch, few_rows, plan);
   return {};
 }
-
-AttentionCall::WhenMissing AttentionCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string AttentionCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = describe_call(problem_, call_);

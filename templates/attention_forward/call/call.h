@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "families/call/family.h"
+#include "templates/attention/call/split_call.h"
 #include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
@@ -27,24 +28,24 @@ namespace wavejit::attention_forward {
 
 const families::Family& family();
 
-// On the caller's stack. The arguments, the target and the toggles must outlive it; the plan is its own.
-class AttentionCall final : public families::Call {
+// The target and the toggles must outlive it, too.
+class AttentionCall final : public attention::SplitCall<wavejit_attention_forward_arguments, CallPlan> {
  public:
   AttentionCall(const wavejit_attention_forward_arguments& call, const CallPlan& plan, const boards::Board& target,
-                const families::Toggles& toggles);
-  AttentionCall(const AttentionCall&) = delete;
-  AttentionCall& operator=(const AttentionCall&) = delete;
+                const families::Toggles& toggles)
+      : SplitCall(family(), call, plan), target_(target), toggles_(toggles) {}
 
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
-  void take(Way way) override;
   Result<void> check_workspace() const override;
-  WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;
 
  private:
+  CallPlan plan_anew(const AttentionProblem& problem) const override {
+    return plan_call(problem, target_, toggles_, attention::reach_of(call_.split));
+  }
   Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
                           families::LaunchPlan& plan);
   // Behind what all kernels read: walks of lists, or the flags of sequences. No kernel has both.
@@ -84,7 +85,6 @@ class AttentionCall final : public families::Call {
   // stand side by side, behind what it is given else.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                std::optional<KeptArguments>& kept) const;
-  std::uint32_t first_sequence() const { return splits_.first_of(round); }
   // The address of the first of this round's sequences' flags.
   std::uint64_t causal_flags() const {
     return reinterpret_cast<std::uintptr_t>(call_.mask.causal_flags) + first_sequence();
@@ -94,12 +94,6 @@ class AttentionCall final : public families::Call {
   void plan_look(const MaskPlan& mask, std::size_t kernel, families::LaunchPlan& plan);
   void plan_lists(const ForwardKernel& spec, const void* memory, families::LaunchPlan& plan);
 
-  void adopt_plan();
-
-  const wavejit_attention_forward_arguments& call_;
-  CallPlan plan_;
-  const AttentionProblem& problem_ = plan_.problem;
-  const SplitPlan& splits_ = plan_.splits;
   const boards::Board& target_;
   const families::Toggles& toggles_;
   // What launches point to.

@@ -221,20 +221,6 @@ std::string top_k_text(const Said& said) {
          (said.mixed_lists ? ":mixed" : "");
 }
 
-Row second_top_k_word() {
-  return families::value_word<Said>(
-      "second_top_k", "<n>",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto count = whole_number(value);
-        if (!count || *count < 1 || *count > attention::max_top_k)
-          return wrong(word, "is no length of lists; accepted: second_top_k=1 to second_top_k=" +
-                                 std::to_string(attention::max_top_k));
-        said.second_top_k = *count;
-        return {};
-      },
-      [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
-}
-
 Row splits_word() {
   return families::value_word<Said>(
       "splits", "<n>|auto",
@@ -249,21 +235,6 @@ Row splits_word() {
       [](const Said& said) {
         return said.splits < 0 ? std::string() : said.splits == 0 ? "auto" : std::to_string(said.splits);
       });
-}
-
-Row launches_word() {
-  return families::value_word<Said>(
-      "launches", "<1|2>",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto count = whole_number(value);
-        if (count != 1 && count != 2)
-          return wrong(word,
-                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that "
-                       "leaves them), launches=2");
-        said.launches = *count;
-        return {};
-      },
-      [](const Said& said) { return said.launches == 0 ? std::string() : std::to_string(said.launches); });
 }
 
 bool is_name(std::string_view text) {
@@ -328,11 +299,11 @@ Rows make_rows() {
        attention::cache_word<Said>([](auto& said) -> auto& { return said.shape.cache; }),
        attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh|token"),
        families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
-       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text), second_top_k_word(),
-       bool_mask_word(), attention::scale_word<Said>()});
+       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text),
+       attention::second_top_k_word<Said>(), bool_mask_word(), attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
-  add_all(rows, {splits_word(), launches_word(), attention::seed_word<Said>(), inputs_word()});
+  add_all(rows, {splits_word(), attention::launches_word<Said>(), attention::seed_word<Said>(), inputs_word()});
   return rows;
 }
 
@@ -429,10 +400,7 @@ Result<void> finish(ProblemDescriptor& said) {
 }  // namespace
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, family_word, descriptor_rows());
-  if (!said) return said;
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return said;
+  return families::read_line(text, family_word, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

@@ -133,46 +133,53 @@ constexpr std::array absent_fields = {
     families::AbsentField{"row_scales", offsetof(wavejit_attention_forward_arguments, scales.row_scales), 4},
 };
 
-// The problem is filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces
-// than it was just written.
-Check check_into(const wavejit_attention_forward_arguments* arguments, AttentionProblem& problem) {
-  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_FORWARD, "attention_forward", absent_fields); !head)
-    return head;
-  const wavejit_attention_forward_arguments& a = *arguments;
-  const bool paged = is_paged(a);
-  const bool slots = names_slots(a);
-  const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"o", &a.o}}};
-  const auto& [q, k, v, o] = tensors;
-  // If Q and K are integers, V gives the type.
-  const bool integers = a.q.dtype == WAVEJIT_INT8;
-  const bool narrow_queries = a.q.dtype == WAVEJIT_E4M3;
-  // Q of f32 is rounded to the type of K and V, and beside 8 bits to that of O.
-  const bool query_fp32 = a.q.dtype == WAVEJIT_FP32;
-  const std::int32_t dtype = integers ? a.v.dtype : query_fp32 ? type_of_products(a) : a.q.dtype;
-  if (dtype != WAVEJIT_FP16 && dtype != WAVEJIT_BF16 && !narrow_queries) {
-    const bool known = query_fp32 || dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
-    return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, integers ? "v.dtype" : "q.dtype",
-                      dtype_text(query_fp32 ? std::int32_t{WAVEJIT_FP32} : dtype),
-                      integers ? "1 (fp16), 2 (bf16) beside q of 8 (int8)"
-                               : "1 (fp16), 2 (bf16), 3 (fp32) beside k and v of 16 or 8 bits, 4 (e4m3) beside k and v "
-                                 "of e4m3, 8 (int8) beside k of int8"));
-  }
-  for (const Named& named : tensors) {
+// Of which types a call's tensors are, as kernels are asked for.
+struct CallTypes {
+  bool integers = false;        // Q and K in int8: V gives the type
+  bool narrow_queries = false;  // Q, K and V in e4m3
+  bool query_fp32 = false;      // Q is rounded to the type of K and V, and beside 8 bits to that of O
+  bool narrow = false;          // a cache of 8 bits
+  std::int32_t products = 0;    // the type that is multiplied
+  std::int32_t output = 0;      // O's, unless it is fp32
+};
+
+Check check_types(const wavejit_attention_forward_arguments& a, CallTypes& types) {
+  types.integers = a.q.dtype == WAVEJIT_INT8;
+  types.narrow_queries = a.q.dtype == WAVEJIT_E4M3;
+  types.query_fp32 = a.q.dtype == WAVEJIT_FP32;
+  types.narrow = !types.integers && is_narrow_type(a.k.dtype);
+  const std::int32_t dtype = types.integers ? a.v.dtype : types.query_fp32 ? type_of_products(a) : a.q.dtype;
+  types.products = dtype;
+  const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
+  types.output = !types.narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
+  if (dtype == WAVEJIT_FP16 || dtype == WAVEJIT_BF16 || types.narrow_queries) return {};
+  const bool known = types.query_fp32 || dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
+  return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, types.integers ? "v.dtype" : "q.dtype",
+                    dtype_text(types.query_fp32 ? std::int32_t{WAVEJIT_FP32} : dtype),
+                    types.integers
+                        ? "1 (fp16), 2 (bf16) beside q of 8 (int8)"
+                        : "1 (fp16), 2 (bf16), 3 (fp32) beside k and v of 16 or 8 bits, 4 (e4m3) beside k and v "
+                          "of e4m3, 8 (int8) beside k of int8"));
+}
+
+// Sizes against each other, which sequences there are, and how long.
+Check check_shapes(const wavejit_attention_forward_arguments& a, Extents& extents) {
+  const Named q = {"q", &a.q};
+  const Named k = {"k", &a.k};
+  const Named v = {"v", &a.v};
+  const Named o = {"o", &a.o};
+  const bool by_pages = is_paged(a) || names_slots(a);
+  for (const Named& named : {q, k, v, o}) {
     const bool of_keys = named.tensor == &a.k || named.tensor == &a.v;
-    if (auto sizes = check_sizes(named, of_keys, of_keys && (paged || slots) ? max_pages : max_batch); !sizes)
-      return sizes;
+    if (auto sizes = check_sizes(named, of_keys, of_keys && by_pages ? max_pages : max_batch); !sizes) return sizes;
   }
   if (says_of_key_lists(a)) [[unlikely]] {
     if (auto lists = check_key_list_fields(a); !lists) return lists;
   }
-  Extents extents;
   if (auto sequences = check_sequences(a.q, a.k, a.sequences, a.pages, extents); !sequences) return sequences;
-  const std::int64_t kv_batch = paged || slots                      ? a.k.sizes[0]
-                                : a.sequences.key_starts != nullptr ? 1
-                                                                    : extents.sequences;
-  const char* kv_batch_from = paged || slots                      ? "k.sizes[0]"
-                              : a.sequences.key_starts != nullptr ? "packed keys"
-                                                                  : extents.sequences_from;
+  const bool packed = a.sequences.key_starts != nullptr;
+  const std::int64_t kv_batch = by_pages ? a.k.sizes[0] : packed ? 1 : extents.sequences;
+  const char* kv_batch_from = by_pages ? "k.sizes[0]" : packed ? "packed keys" : extents.sequences_from;
   if (a.k.sizes[0] != kv_batch) return refuse(mismatch(k, 0, kv_batch, kv_batch_from));
   if (a.k.sizes[3] != a.q.sizes[3]) return refuse(mismatch(k, 3, a.q.sizes[3], "q.sizes[3]"));
   if (a.v.sizes[0] != kv_batch) return refuse(mismatch(v, 0, kv_batch, kv_batch_from));
@@ -182,101 +189,114 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   if (a.o.sizes[1] != a.q.sizes[1]) return refuse(mismatch(o, 1, a.q.sizes[1], "q.sizes[1]"));
   if (a.o.sizes[2] != a.q.sizes[2]) return refuse(mismatch(o, 2, a.q.sizes[2], "q.sizes[2]"));
   if (a.o.sizes[3] != a.v.sizes[3]) return refuse(mismatch(o, 3, a.v.sizes[3], "v.sizes[3]"));
-  const auto query_heads = static_cast<std::uint32_t>(a.q.sizes[2]);
-  const auto kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]);
-  if (query_heads % kv_heads != 0) {
+  if (a.q.sizes[2] % a.k.sizes[2] != 0)
     return refuse(bad_size(k, 2, "divisors of q.sizes[2] = " + std::to_string(a.q.sizes[2])));
-  }
-  const bool narrow = !integers && is_narrow_type(a.k.dtype);
-  if (narrow_queries && a.k.dtype != a.q.dtype)
+  return {};
+}
+
+// How a call's rows lie. K and V of vectorised pages: a head of a page as one row, since nothing stands between its
+// elements.
+struct CallRows {
+  std::array<wavejit_tensor, 2> flat;
+  std::array<bool, 4> scattered{};  // q, k, v, o
+};
+
+Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& types, const Extents& extents,
+                 CallRows& rows) {
+  if (types.narrow_queries && a.k.dtype != a.q.dtype)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.dtype", dtype_text(a.k.dtype),
                       dtype_text(a.q.dtype) + ", the type of q: a product has one format"));
-  const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
-  const std::int32_t output_type = !narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
   const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
-  // A head of a vectorised page is one row, since nothing stands between its elements.
-  std::array<wavejit_tensor, 2> flat;
   if (vectorised) [[unlikely]] {
     if (auto layout = check_page_layout(a.k, a.v, a.pages, a.page_layout, a.sequences.first_keys != nullptr); !layout)
       return layout;
-    flat = {in_one_row(a.k), in_one_row(a.v)};
+    rows.flat = {in_one_row(a.k), in_one_row(a.v)};
   }
-  const wavejit_tensor& keys = vectorised ? flat[0] : a.k;
-  const wavejit_tensor& values = vectorised ? flat[1] : a.v;
+  const wavejit_tensor& keys = vectorised ? rows.flat[0] : a.k;
+  const wavejit_tensor& values = vectorised ? rows.flat[1] : a.v;
   // What finds its rows one by one, or in units, moves whole ones.
-  const bool may_be_scattered = !paged && !slots && !narrow && !has_lists(a) && a.key_list.indices == nullptr;
-  const std::array<Named, 4> in_rows = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
-  const std::span<const HeadDims> head_dims = all_head_dims();
-  std::array<bool, in_rows.size()> scattered{};
-  for (std::size_t i = 0; i < in_rows.size(); ++i) {
-    const Named& named = in_rows[i];
-    scattered[i] = may_be_scattered && attention::is_scattered(*named.tensor);
+  const bool may_be_scattered =
+      !is_paged(a) && !names_slots(a) && !types.narrow && !has_lists(a) && a.key_list.indices == nullptr;
+  const std::array<Named, 4> tensors = {{{"q", &a.q}, {"k", &keys}, {"v", &values}, {"o", &a.o}}};
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Named& named = tensors[i];
+    rows.scattered[i] = may_be_scattered && attention::is_scattered(*named.tensor);
     const bool of_keys = named.tensor == &keys || named.tensor == &values;
-    const bool is_integer = integers && (named.tensor == &a.q || named.tensor == &keys);
-    const bool as_given = is_integer || (query_fp32 && named.tensor == &a.q);
-    const TensorRules rules = {.dtype = as_given               ? a.q.dtype
-                                        : of_keys && narrow    ? a.k.dtype
-                                        : named.tensor == &a.o ? output_type
-                                                               : dtype,
+    const bool is_integer = types.integers && (named.tensor == &a.q || named.tensor == &keys);
+    const bool as_given = is_integer || (types.query_fp32 && named.tensor == &a.q);
+    const TensorRules rules = {.dtype = as_given                  ? a.q.dtype
+                                        : of_keys && types.narrow ? a.k.dtype
+                                        : named.tensor == &a.o    ? types.output
+                                                                  : types.products,
                                .may_be_fp32 = named.tensor == &a.o,
-                               .head_dims = head_dims,
+                               .head_dims = all_head_dims(),
                                .longest = attention::longest_of_packed(
                                    extents, of_keys ? a.sequences.key_starts : a.sequences.query_starts, of_keys),
                                .may_be_scattered = may_be_scattered,
-                               .scattered = scattered[i],
+                               .scattered = rows.scattered[i],
                                .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
   }
   if (auto dims = attention::check_head_dims(a.q, a.v); !dims) return dims;
-  if (paged) [[unlikely]] {
+  if (is_paged(a)) [[unlikely]] {
     if (auto pages = check_pages(a.k, a.v, a.pages, a.page_layout, extents.key_length); !pages) return pages;
   }
   const bool lse = a.lse.data != nullptr;
   if (lse) {
     if (auto tensor = check_row_numbers({"lse", &a.lse}, a.q); !tensor) return tensor;
   }
-  const Result<float> scale_log2e =
-      check_scale(a.modifiers.scale, a.head.flags, a.modifiers.scale == 0 ? default_scale(a) : a.modifiers.scale);
-  if (!scale_log2e) return std::unexpected(scale_log2e.error());
-  if (auto outputs = check_outputs(a, keys, values, lse, scattered[3]); !outputs) return outputs;
+  return check_outputs(a, keys, values, lse, rows.scattered[3]);
+}
 
+// Filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces than it was just
+// written.
+void fill(AttentionProblem& problem, const wavejit_attention_forward_arguments& a, const CallTypes& types,
+          const Extents& extents, const std::array<bool, 4>& scattered, float scale_log2e) {
+  const bool paged = is_paged(a);
+  const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
+  const bool first_keys = a.sequences.first_keys != nullptr;
   problem = {
-      .shape = {{.dtype = output_type == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+      .shape = {{.dtype = types.output == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
                  .head_dim_qk = static_cast<int>(a.q.sizes[3]),
                  .head_dim_v = static_cast<int>(a.v.sizes[3]),
-                 .narrow_queries = narrow_queries,
-                 .query_fp32 = query_fp32,
-                 .integers = integers,
+                 .narrow_queries = types.narrow_queries,
+                 .query_fp32 = types.query_fp32,
+                 .integers = types.integers,
                  .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
-                 .cache = narrow && !narrow_queries ? attention::cache_type_of(*attention::type_of(a.k.dtype))
-                                                    : CacheType::as_queries,
+                 .cache = types.narrow && !types.narrow_queries
+                              ? attention::cache_type_of(*attention::type_of(a.k.dtype))
+                              : CacheType::as_queries,
                  .token_scales = a.scales.token_scales != 0,
-                 .lse = lse,
+                 .lse = a.lse.data != nullptr,
                  .trans_q = scattered[0],
                  .trans_k = scattered[1],
                  .trans_v = scattered[2],
                  .trans_o = scattered[3],
                  .output_fp32 = a.o.dtype == WAVEJIT_FP32,
                  .paged = paged,
-                 .whole_tiles =
-                     paged && !vectorised && holds_whole_tiles(a.k.sizes[1], a.sequences.first_keys != nullptr),
+                 .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], first_keys),
                  .single_keys = paged && a.k.sizes[1] == 1,
                  .vectorised = vectorised,
-                 .first_keys = a.sequences.first_keys != nullptr}},
+                 .first_keys = first_keys}},
       .batch = static_cast<std::uint32_t>(extents.sequences),
       .query_length = static_cast<std::uint32_t>(extents.query_length),
       .key_length = static_cast<std::uint32_t>(extents.key_length),
-      .query_heads = query_heads,
-      .kv_heads = kv_heads,
-      .scale_log2e = *scale_log2e,
+      .query_heads = static_cast<std::uint32_t>(a.q.sizes[2]),
+      .kv_heads = static_cast<std::uint32_t>(a.k.sizes[2]),
+      .scale_log2e = scale_log2e,
       .scale =
           a.modifiers.scale == 0 && (a.head.flags & WAVEJIT_SCALE_IS_ZERO) == 0 ? default_scale(a) : a.modifiers.scale,
       .query_rows = static_cast<std::uint64_t>(a.q.sizes[0]) * static_cast<std::uint64_t>(a.q.sizes[1]),
-      .uneven_lengths = may_be_uneven(
-          a.sequences.key_starts != nullptr || a.sequences.key_lengths != nullptr || a.sequences.first_keys != nullptr,
-          extents.sequences, extents.key_length, a.sequences.max_total_keys),
+      .uneven_lengths =
+          may_be_uneven(a.sequences.key_starts != nullptr || a.sequences.key_lengths != nullptr || first_keys,
+                        extents.sequences, extents.key_length, a.sequences.max_total_keys),
       .packed_queries = a.sequences.query_starts != nullptr,
   };
+}
+
+// What changes scores: the mask, modifiers, and the scales of 8 bits.
+Check check_scores(const wavejit_attention_forward_arguments& a, const CallTypes& types, const Extents& extents,
+                   AttentionProblem& problem) {
   const Result<MaskChoice> mask =
       check_mask(a.mask, problem.key_length, true, "alibi", a.modifiers.alibi.data != nullptr);
   if (!mask) return std::unexpected(mask.error());
@@ -287,7 +307,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
   problem.bottom_right = (a.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
   problem.causal_prefix = static_cast<std::int32_t>(a.mask.causal_prefix);
   wavejit_tensor wide_q = a.q;
-  wide_q.dtype = output_type;
+  wide_q.dtype = types.output;
   const ModifierCall modified = {.q = wide_q,
                                  .extents = extents,
                                  .packed_queries = a.sequences.query_starts != nullptr,
@@ -295,11 +315,27 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
                                  .scale_log2e = problem.scale_log2e};
   if (auto modifiers = check_modifiers(a.modifiers, modified, problem.shape.modifiers); !modifiers) return modifiers;
   if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.modifiers.bias.dtype == WAVEJIT_FP32;
-  if (auto scales = integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem); !scales)
-    return scales;
+  return types.integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem);
+}
+
+Check check_into(const wavejit_attention_forward_arguments* arguments, AttentionProblem& problem) {
+  if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_FORWARD, "attention_forward", absent_fields); !head)
+    return head;
+  const wavejit_attention_forward_arguments& a = *arguments;
+  CallTypes types;
+  if (auto good = check_types(a, types); !good) return good;
+  Extents extents;
+  if (auto shapes = check_shapes(a, extents); !shapes) return shapes;
+  CallRows rows;
+  if (auto good = check_rows(a, types, extents, rows); !good) return good;
+  const Result<float> scale_log2e =
+      check_scale(a.modifiers.scale, a.head.flags, a.modifiers.scale == 0 ? default_scale(a) : a.modifiers.scale);
+  if (!scale_log2e) return std::unexpected(scale_log2e.error());
+  fill(problem, a, types, extents, rows.scattered, *scale_log2e);
+  if (auto scores = check_scores(a, types, extents, problem); !scores) return scores;
   if (auto choices = check_choices(a, problem); !choices) return choices;
   if (auto lists = check_lists(a, problem); !lists) return lists;
-  if (auto apart = check_apart_from_modifiers(a, lse); !apart) return apart;
+  if (auto apart = check_apart_from_modifiers(a, problem.shape.lse); !apart) return apart;
   problem.close_heads = heads_stand_close(a, problem);
   problem.shape.set_rows(plan_rows(problem.query_length, problem.close_heads ? problem.group() : 1));
   if (problem.shape.block_lists) [[unlikely]]

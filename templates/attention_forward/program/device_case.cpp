@@ -82,14 +82,28 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 }
 
 void DeviceCase::describe() {
-  const wavejit_dtype dtype = problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   call_.head.size = sizeof call_;
   call_.head.family = WAVEJIT_ATTENTION_FORWARD;
+  describe_tensors();
+  describe_mask();
+  describe_sequences();
+  describe_modifiers();
+  describe_lists();
+  call_.split.splits = problem_.splits;
+}
+
+wavejit_dtype DeviceCase::query_type() const { return problem_.type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16; }
+wavejit_dtype DeviceCase::key_type() const {
+  return problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : query_type();
+}
+
+void DeviceCase::describe_tensors() {
+  const wavejit_dtype dtype = query_type();
   call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3
                           : problem_.integers   ? WAVEJIT_INT8
                           : problem_.query_fp32 ? WAVEJIT_FP32
                                                 : dtype);
-  const auto key_type = problem_.has_bytes() ? static_cast<wavejit_dtype>(problem_.cache_dtype) : dtype;
+  const wavejit_dtype key_type = this->key_type();
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
   call_.scales.token_scales = problem_.token_scales() ? 1 : 0;
@@ -114,6 +128,9 @@ void DeviceCase::describe() {
     call_.v.strides[3] = problem_.page_layout == WAVEJIT_PAGES_VECTORISED ? problem_.page_size : unit;
   }
   if (problem_.lse) call_.lse = described_lse(lse_);
+}
+
+void DeviceCase::describe_mask() {
   call_.modifiers.scale = problem_.scale;
   if (problem_.scale == 0) call_.head.flags |= WAVEJIT_SCALE_IS_ZERO;
   // The laboratory has no field for it.
@@ -129,6 +146,9 @@ void DeviceCase::describe() {
   call_.mask.local_chunk = problem_.local_chunk;
   call_.mask.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
   call_.mask.causal_prefix = problem_.causal_prefix;
+}
+
+void DeviceCase::describe_sequences() {
   if (problem_.packed_queries()) {
     call_.sequences.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
     call_.sequences.count = problem_.batch;
@@ -147,12 +167,15 @@ void DeviceCase::describe() {
   call_.sequences.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
   call_.sequences.max_total_keys = problem_.total_keys;
   call_.sequences.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
+}
+
+void DeviceCase::describe_modifiers() {
   for (const ModifierRow& row : modifier_rows) {
     if (row.number != nullptr) call_.modifiers.*row.number = problem_.of(row.modifier).number;
     if (row.tensor == nullptr || !problem_.has(row.modifier)) continue;
     call_.modifiers.*row.tensor =
         program_modifiers()[index_of(row.modifier)].given == Given::scores
-            ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : dtype)
+            ? described_bias(problem_.bias_fp32 ? WAVEJIT_FP32 : query_type())
             : vector_tensor(extra_.of(row.modifier), problem_.batches_of(row.modifier), problem_.query_heads);
   }
   if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
@@ -160,6 +183,9 @@ void DeviceCase::describe() {
                                                      mask.rows, mask.row_stride);
     call_.modifiers.bool_mask.sizes[3] = mask.columns;
   }
+}
+
+void DeviceCase::describe_lists() {
   if (problem_.list_rows != 0) {
     call_.blocks.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
     call_.blocks.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
@@ -184,14 +210,13 @@ void DeviceCase::describe() {
       call_.pages.table_columns = call_.sequences.max_key_length = 0;
     }
     if (extra_.second_top_k != 0) {
-      call_.second_k = described(second_.k, key_type);
-      call_.second_v = described(second_.v, key_type);
+      call_.second_k = described(second_.k, key_type());
+      call_.second_v = described(second_.v, key_type());
       call_.second_list.indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
       call_.second_list.counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
       call_.second_list.top_k = extra_.second_top_k;
     }
   }
-  call_.split.splits = problem_.splits;
 }
 
 Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {

@@ -118,6 +118,13 @@ class DeviceCase {
   static wavejit_tensor described_lse(const Tensor& tensor);
   wavejit_tensor described_bias(wavejit_dtype dtype) const;
   void describe();
+  void describe_tensors();
+  void describe_mask();
+  void describe_sequences();
+  void describe_modifiers();
+  void describe_lists();
+  wavejit_dtype query_type() const;
+  wavejit_dtype key_type() const;  // of K and V, unless they are integers
 
   Experiment problem_;
   std::vector<Sequence> sequences_;

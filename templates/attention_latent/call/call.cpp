@@ -47,33 +47,6 @@ std::uint32_t seen_keys(const LatentProblem& problem) {
 
 }  // namespace
 
-LatentCall::LatentCall(const wavejit_attention_latent_arguments& call, const CallPlan& plan, const boards::Board& board,
-                       const families::Toggles& toggles)
-    : Call({.family = &family(), .code = plan.code}), call_(call), plan_(plan), board_(board), toggles_(toggles) {
-  workspace = call.split.workspace;
-  report = call.head.report;
-  judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0;
-  if (plan.splits.workspace_bytes != 0) adopt_plan();
-}
-
-void LatentCall::adopt_plan() {
-  shape_.code = plan_.code;
-  workspace_bytes = splits_.workspace_bytes;
-  rounds = splits_.rounds(problem_.batch);
-  arrivals = arrivals_of(problem_, splits_);
-  may_go_whole = splits_.may_go_whole();
-  chose_to_split = splits_.reason == SplitPlan::Reason::fills_device;
-  chose_one_launch = splits_.merged && problem_.launches == attention::Launches::planned;
-}
-
-[[gnu::cold, gnu::noinline]] void LatentCall::take(Way way) {
-  LatentProblem problem = problem_;
-  problem.splits = way == Way::whole ? 1 : static_cast<std::uint32_t>(call_.split.splits);
-  problem.launches = way == Way::two_launches ? attention::Launches::two : attention::launches_of(call_.head.flags);
-  plan_ = plan_call(problem, board_, attention::reach_of(call_.split));
-  adopt_plan();
-}
-
 Result<void> LatentCall::check_workspace() const {
   return attention_latent::check_workspace(call_, problem_.batch, workspace_bytes);
 }
@@ -187,8 +160,8 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
 Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<WalkKernel>();
-  const std::uint32_t first = splits_.first_of(round);
-  const std::uint32_t batch = splits_.sequences_of(round, problem_.batch);
+  const std::uint32_t first = first_sequence();
+  const std::uint32_t batch = sequences();
   const std::uint32_t rows = problem_.query_length * problem_.heads;
   const auto tile = static_cast<std::uint32_t>(count_of(spec.rows));
   // Tiles of a sequence, or of a listed query, whose rows are its heads.
@@ -237,8 +210,6 @@ Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kerne
            1);
   return {};
 }
-
-LatentCall::WhenMissing LatentCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string LatentCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {

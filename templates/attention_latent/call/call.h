@@ -5,40 +5,37 @@
 #include <cstdint>
 #include <string>
 
+#include "templates/attention/call/split_call.h"
 #include "templates/attention_latent/call/problem.h"
 #include "templates/attention_latent/call/splits.h"
 #include "templates/attention_latent/kernel/arguments.h"
 
 namespace wavejit::attention_latent {
 
-class LatentCall final : public families::Call {
+// The board and the toggles must outlive it, too.
+class LatentCall final : public attention::SplitCall<wavejit_attention_latent_arguments, CallPlan> {
  public:
-  // The arguments, the board and the toggles must outlive it; the plan is its own.
   LatentCall(const wavejit_attention_latent_arguments& call, const CallPlan& plan, const boards::Board& board,
-             const families::Toggles& toggles);
-  LatentCall(const LatentCall&) = delete;
-  LatentCall& operator=(const LatentCall&) = delete;
+             const families::Toggles& toggles)
+      : SplitCall(family(), call, plan), board_(board), toggles_(toggles) {}
+
   Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
                     families::LaunchPlan& plan) override;
-  void take(Way way) override;
   Result<void> check_workspace() const override;
-  WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;
 
  private:
-  void adopt_plan();
+  CallPlan plan_anew(const LatentProblem& problem) const override {
+    return plan_call(problem, board_, attention::reach_of(call_.split));
+  }
   std::uint64_t skip_of_keys() const;
   TensorArgument keys_argument(const wavejit_tensor& tensor) const;
   TensorArgument behind_keys_argument(const wavejit_tensor& tensor) const;
   void fill_second(std::uint32_t first);
   void fill(const void* memory, std::uint32_t first, std::uint32_t batch);
 
-  const wavejit_attention_latent_arguments& call_;
-  CallPlan plan_;
-  const LatentProblem& problem_ = plan_.problem;
-  const SplitPlan& splits_ = plan_.splits;
   const boards::Board& board_;
   const families::Toggles& toggles_;
   Arguments arguments_;

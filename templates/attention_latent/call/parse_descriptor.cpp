@@ -50,21 +50,6 @@ Row splits_word() {
       [](const Said& said) { return said.splits == 0 ? std::string() : std::to_string(said.splits); });
 }
 
-Row launches_word() {
-  return families::value_word<Said>(
-      "launches", "<1|2>",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto count = families::whole_number(value);
-        if (count != 1 && count != 2)
-          return wrong(word,
-                       "is no number of launches; accepted: launches=1 (parts are merged in the launch that "
-                       "leaves them), launches=2");
-        said.launches = *count;
-        return {};
-      },
-      [](const Said& said) { return said.launches == 0 ? std::string() : std::to_string(said.launches); });
-}
-
 // "2048", "2048:slots:mixed"
 Result<void> take_top_k(Said& said, const Word& word, std::string_view value) {
   const std::string accepted =
@@ -92,20 +77,6 @@ Row top_k_word() {
   });
 }
 
-Row second_top_k_word() {
-  return families::value_word<Said>(
-      "second_top_k", "<n>",
-      [](Said& said, const Word& word, std::string_view value) -> Result<void> {
-        const auto count = families::whole_number(value);
-        if (!count || *count < 1 || *count > max_top_k)
-          return wrong(word,
-                       "is no length of lists; accepted: second_top_k=1 to second_top_k=" + std::to_string(max_top_k));
-        said.second_top_k = *count;
-        return {};
-      },
-      [](const Said& said) { return said.second_top_k == 0 ? std::string() : std::to_string(said.second_top_k); });
-}
-
 Row row_scales_word() {
   return families::value_word<Said>(
       "row_scales", "128 or 64",
@@ -131,10 +102,8 @@ WordRows make_rows() {
   WordRows rows = {
       attention::operand_type_word<Said>([](auto& said) -> auto& { return said.dtype; }),
       attention::batch_word<Said>(),
-      families::number_word<Said>('q', "q<query length>", 1, max_length,
-                                  [](auto& said) -> auto& { return said.query_length; }),
-      families::number_word<Said>('k', "k<key length>", 0, max_length,
-                                  [](auto& said) -> auto& { return said.key_length; }),
+      attention::query_length_word<Said>(max_length),
+      attention::key_length_word<Said>(max_length),
       families::number_word<Said>('h', "h<heads>", 1, max_heads, [](auto& said) -> auto& { return said.heads; }),
       families::pair_word<Said>(
           'd', "d<head dims>", attention::max_head_dim, [](auto& said) -> auto& { return said.head_dim_qk; },
@@ -153,12 +122,12 @@ WordRows make_rows() {
       attention::modifier_word<Said>(Modifier::sink),
       attention::modifier_word<Said>(Modifier::softcap),
       splits_word(),
-      launches_word(),
+      attention::launches_word<Said>(),
       attention::cache_word<Said>([](auto& said) -> auto& { return said.cache; }),
       attention::cache_scales_word<Said>(scale_extents, "1|b"),
       row_scales_word(),
       top_k_word(),
-      second_top_k_word(),
+      attention::second_top_k_word<Said>(),
       attention::seed_word<Said>(),
   };
   return rows;
@@ -167,22 +136,6 @@ WordRows make_rows() {
 const WordRows& descriptor_rows() {
   static const WordRows rows = make_rows();
   return rows;
-}
-
-std::unexpected<Failure> bad_line(const std::string& what, const std::string& accepted) {
-  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-}
-
-Result<void> check_list(const Said& said, const std::string& name, const std::vector<std::int64_t>& lengths,
-                        std::int64_t longest, bool exactly) {
-  if (lengths.empty()) return {};
-  if (std::ssize(lengths) != said.batch)
-    return bad_line(name + ": " + std::to_string(lengths.size()) + " lengths",
-                    std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
-  const std::int64_t most = std::ranges::max(lengths);
-  if (exactly ? most == longest : most <= longest) return {};
-  return bad_line(name + ": the longest is " + std::to_string(most),
-                  (exactly ? "" : "up to ") + std::to_string(longest));
 }
 
 Result<void> finish(Said& said) {
@@ -195,34 +148,36 @@ Result<void> finish(Said& said) {
                                          std::to_string(said.head_dim_v) +
                                          "; accepted: " + families::all_of(dims_names, "d"));
   if (said.apart && said.head_dim_qk == said.head_dim_v)
-    return bad_line("apart of d" + std::to_string(said.head_dim_qk), "head dims with columns behind V's");
+    return families::refuse_line("apart of d" + std::to_string(said.head_dim_qk), "head dims with columns behind V's");
   if (auto good = attention::check_prefix(said.mask, said.key_length); !good) return good;
   if (auto good = attention::check_cache_words(said.cache, said.cache_scales); !good) return good;
   if (said.row_scales != RowScales::none) {
     const std::string word = "row_scales=" + std::string(families::name_in(row_scales_names, said.row_scales));
     const std::string dims = "d" + std::string(families::name_in(dims_names, dims_of(said.row_scales)));
     if (said.cache != CacheType::e4m3 && said.cache != CacheType::e4m3_fnuz)
-      return bad_line(word, "cache=e4m3 or cache=e4m3_fnuz beside it");
+      return families::refuse_line(word, "cache=e4m3 or cache=e4m3_fnuz beside it");
     if (said.dtype != DataType::bf16 || said.head_dim_qk != head_dims(dims_of(said.row_scales)).qk)
-      return bad_line(word, "bf16 and " + dims + " beside it: the rope of such rows is in bf16");
+      return families::refuse_line(word, "bf16 and " + dims + " beside it: the rope of such rows is in bf16");
     if (said.apart || said.cache_scales != attention::Extent::none)
-      return bad_line(word, "neither apart nor cache_scales beside it: rows have both inside");
+      return families::refuse_line(word, "neither apart nor cache_scales beside it: rows have both inside");
   }
   if (said.page_size != 0) {
     if (said.key_length > attention::max_paged_length)
-      return bad_line("k" + std::to_string(said.key_length) + " in pages",
-                      "up to k" + std::to_string(attention::max_paged_length));
+      return families::refuse_line("k" + std::to_string(said.key_length) + " in pages",
+                                   "up to k" + std::to_string(attention::max_paged_length));
     said.packed = said.packed || !said.query_lengths.empty();
   }
   if (said.second_top_k != 0 && (!said.slots || said.apart))
-    return bad_line("second_top_k", "top_k=<n>:slots beside it, and no apart");
+    return families::refuse_line("second_top_k", "top_k=<n>:slots beside it, and no apart");
   if (said.slots && (said.packed || said.mask.causal || !said.key_lengths.empty()))
-    return bad_line("top_k with :slots",
-                    "neither causal nor packed queries nor lengths beside slots, which have no order");
+    return families::refuse_line("top_k with :slots",
+                                 "neither causal nor packed queries nor lengths beside slots, which have no order");
   if (!said.query_lengths.empty() && !said.packed)
-    return bad_line("q_lengths of dense queries", "layout=packed or layout=paged:<n> beside it");
-  if (auto good = check_list(said, "q_lengths", said.query_lengths, said.query_length, true); !good) return good;
-  return check_list(said, "k_lengths", said.key_lengths, said.key_length, said.packed && said.page_size == 0);
+    return families::refuse_line("q_lengths of dense queries", "layout=packed or layout=paged:<n> beside it");
+  if (auto good = attention::check_lengths("q_lengths", said.query_lengths, said.batch, said.query_length, true); !good)
+    return good;
+  return attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length,
+                                  said.packed && said.page_size == 0);
 }
 
 }  // namespace
@@ -268,10 +223,7 @@ LatentProblem ProblemDescriptor::problem() const {
 }
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, family_name, descriptor_rows());
-  if (!said) return said;
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return said;
+  return families::read_line(text, family_name, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

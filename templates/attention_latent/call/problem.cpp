@@ -161,6 +161,40 @@ Check check_keys(const Call& call, const Extents& extents) {
   return {};
 }
 
+// What changes scores: the mask and lists, the sink and the soft cap, the scale of a cache of 8 bits.
+Check check_scores(const Call& call, const Extents& extents, LatentProblem& problem) {
+  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, problem.key_length);
+  if (!mask) return std::unexpected(mask.error());
+  if (mask->mask == attention::Mask::window)
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
+                      "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX"));
+  problem.causal = mask->mask == attention::Mask::causal;
+  problem.shape.mask = problem.causal ? Mask::causal : Mask::none;
+  if (auto lists = take_lists(call, problem); !lists) return lists;
+  const attention::ModifierCall modified = {.q = call.q,
+                                            .extents = extents,
+                                            .packed_queries = problem.packed_queries,
+                                            .packed_keys = call.sequences.key_starts != nullptr,
+                                            .scale_log2e = problem.scale_log2e};
+  static constexpr wavejit_tensor none{};
+  if (call.modifiers.sink.data != nullptr)
+    if (auto sink = attention::check_modifier(Modifier::sink, modified, call.modifiers.sink, 0); !sink) return sink;
+  if (call.modifiers.softcap != 0) {
+    if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.modifiers.softcap); !softcap)
+      return softcap;
+    problem.shape.modifiers.add(Modifier::softcap);
+  }
+  if (call.scales.k_scale.data != nullptr) {
+    const attention::CacheScaleCall scale = {.k = call.k,
+                                             .o = call.o,
+                                             .lse = call.lse.data != nullptr ? &call.lse : nullptr,
+                                             .batch = extents.sequences,
+                                             .kv_heads = 1};
+    if (auto good = attention::check_cache_scale({"k_scale", &call.scales.k_scale}, scale); !good) return good;
+  }
+  return {};
+}
+
 // `problem` is filled in where the caller wants it. `whole`: with exponents, which `call` has no more.
 Check check_into(const Call& call, const Call& whole, RowScales row_scales, LatentProblem& problem) {
   if (call.q.dtype != WAVEJIT_FP16 && call.q.dtype != WAVEJIT_BF16)
@@ -246,35 +280,7 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
              .uneven_lengths =
                  attention::may_be_uneven(call.sequences.key_starts != nullptr || call.sequences.key_lengths != nullptr,
                                           extents.sequences, extents.key_length, call.sequences.max_total_keys)};
-  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, problem.key_length);
-  if (!mask) return std::unexpected(mask.error());
-  if (mask->mask == attention::Mask::window)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
-                      "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX"));
-  problem.causal = mask->mask == attention::Mask::causal;
-  problem.shape.mask = problem.causal ? Mask::causal : Mask::none;
-  if (auto lists = take_lists(call, problem); !lists) return lists;
-  const attention::ModifierCall modified = {.q = call.q,
-                                            .extents = extents,
-                                            .packed_queries = problem.packed_queries,
-                                            .packed_keys = call.sequences.key_starts != nullptr,
-                                            .scale_log2e = problem.scale_log2e};
-  static constexpr wavejit_tensor none{};
-  if (call.modifiers.sink.data != nullptr)
-    if (auto sink = attention::check_modifier(Modifier::sink, modified, call.modifiers.sink, 0); !sink) return sink;
-  if (call.modifiers.softcap != 0) {
-    if (auto softcap = attention::check_modifier(Modifier::softcap, modified, none, call.modifiers.softcap); !softcap)
-      return softcap;
-    problem.shape.modifiers.add(Modifier::softcap);
-  }
-  if (call.scales.k_scale.data != nullptr) {
-    const attention::CacheScaleCall scale = {.k = call.k,
-                                             .o = call.o,
-                                             .lse = call.lse.data != nullptr ? &call.lse : nullptr,
-                                             .batch = extents.sequences,
-                                             .kv_heads = 1};
-    if (auto good = attention::check_cache_scale({"k_scale", &call.scales.k_scale}, scale); !good) return good;
-  }
+  if (auto scores = check_scores(call, extents, problem); !scores) return scores;
   return check_choices(call);
 }
 

@@ -3,7 +3,6 @@
 // the answer is a row of O.
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -98,20 +97,7 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
                              .second_indices = given(12, arrays->second_lists.indices),
                              .second_counts = given(13, arrays->second_lists.counts)});
   };
-  problem.launch = [call_with](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                               wavejit_call_report* report) {
-    wavejit_attention_latent_arguments call = call_with(inputs, output);
-    call.head.report = report;
-    return checked(wavejit_attention_latent(engine, &call, nullptr));
-  };
-  problem.workspace_bytes = [call_with](wavejit_engine* engine, std::span<void* const> inputs,
-                                        void* output) -> Result<std::uint64_t> {
-    const wavejit_attention_latent_arguments call = call_with(inputs, output);
-    std::size_t bytes = 0;
-    if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
-      return std::unexpected(asked.error());
-    return bytes;
-  };
+  set_call(problem, call_with, wavejit_attention_latent);
   const auto exact = std::make_shared<Exact>(arrays->experiment.text);
   problem.exact = [exact](std::int64_t row) { return exact->row(row).o; };
   problem.bounds = [exact](std::int64_t row) {
@@ -120,23 +106,6 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   };
   return make_problem(std::move(problem));
 }
-
-// A line that was understood. Its arrays may be gigabytes: they are made when somebody runs it.
-class Described : public Problem {
- public:
-  explicit Described(Experiment experiment) : experiment_(std::move(experiment)) {}
-  const std::string& text() const override { return experiment_.text; }
-  std::int64_t keys() const override { return experiment_.key_length; }
-  std::unique_ptr<Case> make_case() const override {
-    std::call_once(once_, [&] { problem_ = problem_of(*make_latent_arrays(experiment_.text, false)); });
-    return problem_->make_case();
-  }
-
- private:
-  Experiment experiment_;
-  mutable std::once_flag once_;
-  mutable std::unique_ptr<Problem> problem_;
-};
 
 class AttentionLatent : public Family {
  public:
@@ -180,7 +149,8 @@ class AttentionLatent : public Family {
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
     auto experiment = parse_experiment(descriptor);
     if (!experiment) return std::unexpected(experiment.error());
-    return std::make_unique<Described>(*std::move(experiment));
+    return make_lazy_problem(experiment->text, experiment->key_length,
+                             [text = experiment->text] { return problem_of(*make_latent_arrays(text, false)); });
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,

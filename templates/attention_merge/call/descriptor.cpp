@@ -71,29 +71,23 @@ const WordTable& descriptor_rows() {
   return rows;
 }
 
-Result<void> refuse(const std::string& what, const std::string& accepted) {
-  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-}
-
 // What the words must say together, and what follows from them.
 Result<void> finish(Said& said) {
   if (!said.says_out) said.out = said.parts;
-  if (said.dims % dims_of_lane != 0) return refuse("d" + std::to_string(said.dims), "multiples of 8");
-  if (said.batch > max_tokens / said.tokens) return refuse("b · q beyond 2^31 - 1", "fewer tokens");
+  if (said.dims % dims_of_lane != 0) return families::refuse_line("d" + std::to_string(said.dims), "multiples of 8");
+  if (said.batch > max_tokens / said.tokens) return families::refuse_line("b · q beyond 2^31 - 1", "fewer tokens");
   if (!said.stacked && std::cmp_greater(said.count, max_stacks))
-    return refuse("parts=" + std::to_string(said.count) + " in tensors of their own",
-                  "up to " + std::to_string(max_stacks) + ", more with stacked");
-  if (said.stacked && said.count == 1) return refuse("stacked with one part", "parts=2 and more beside it");
+    return families::refuse_line("parts=" + std::to_string(said.count) + " in tensors of their own",
+                                 "up to " + std::to_string(max_stacks) + ", more with stacked");
+  if (said.stacked && said.count == 1)
+    return families::refuse_line("stacked with one part", "parts=2 and more beside it");
   return {};
 }
 
 }  // namespace
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, MergeKernel::family, descriptor_rows());
-  if (!said) return std::unexpected(std::move(said.error()));
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return std::move(*said);
+  return families::read_line(text, MergeKernel::family, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

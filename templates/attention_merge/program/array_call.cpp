@@ -17,6 +17,7 @@
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/npy.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::attention_merge::program {
 namespace {
@@ -24,42 +25,8 @@ namespace {
 using namespace tools;
 using tools::Result;
 
-std::int32_t type_named(const std::string& name) {
-  return name == "fp32" ? WAVEJIT_FP32 : name == "fp16" ? WAVEJIT_FP16 : WAVEJIT_BF16;
-}
-std::size_t bytes_of_element(std::int32_t type) { return type == WAVEJIT_FP32 ? 4 : 2; }
-HalfType half_type(std::int32_t type) { return type == WAVEJIT_FP16 ? HalfType::fp16 : HalfType::bf16; }
-
-// Numbers as a tensor of the type holds them.
-std::vector<std::byte> stored(const std::vector<float>& values, std::int32_t type) {
-  std::vector<std::byte> bytes(values.size() * bytes_of_element(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (type == WAVEJIT_FP32) {
-      std::memcpy(&bytes[i * 4], &values[i], 4);
-    } else {
-      const std::uint16_t element = encode(half_type(type), static_cast<double>(values[i]));
-      std::memcpy(&bytes[i * 2], &element, 2);
-    }
-  }
-  return bytes;
-}
-
-std::vector<float> numbers(const std::vector<std::byte>& bytes, std::int32_t type) {
-  std::vector<float> values(bytes.size() / bytes_of_element(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (type == WAVEJIT_FP32) {
-      std::memcpy(&values[i], &bytes[i * 4], 4);
-    } else {
-      std::uint16_t element = 0;
-      std::memcpy(&element, &bytes[i * 2], 2);
-      values[i] = decode(half_type(type), element);
-    }
-  }
-  return values;
-}
-
 double half_unit(std::int32_t type, double magnitude) {
-  if (type != WAVEJIT_FP32) return half_ulp(half_type(type), magnitude);
+  if (const auto half = half_of(type)) return half_ulp(*half, magnitude);
   return (std::fabs(magnitude) * 0x1p-24) + 0x1p-150;
 }
 
@@ -217,7 +184,7 @@ class MergeCall : public ArrayCall {
   bool with_lse() const { return !out_lse_file_.empty(); }
   std::size_t rows() const { return static_cast<std::size_t>(shape_[0] * shape_[1] * shape_[2]); }
   std::size_t dims() const { return static_cast<std::size_t>(shape_[3]); }
-  std::size_t out_bytes() const { return rows() * dims() * bytes_of_element(type_named(type_)); }
+  std::size_t out_bytes() const { return rows() * dims() * bytes_of_type(type_named(type_)); }
   const DeviceArray& out_memory() const { return memory_[memory_.size() - 2]; }
   std::vector<std::int64_t> lse_shape() const { return {shape_[0], shape_[2], shape_[1]}; }
   // The place of a row [batch][token][head] in [batch][head][token].

@@ -20,6 +20,7 @@
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::attention_merge::program {
 namespace {
@@ -65,13 +66,6 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
           .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
 }
 
-std::optional<HalfType> half_of(std::int32_t type) {
-  if (type == WAVEJIT_FP16) return HalfType::fp16;
-  if (type == WAVEJIT_BF16) return HalfType::bf16;
-  return std::nullopt;
-}
-std::size_t bytes_of_type(std::int32_t type) { return type == WAVEJIT_FP32 ? 4 : 2; }
-
 // Parts, one behind the other: [part][row][dim] and [part][row]. A row is [batch][token][head].
 struct Parts {
   Said said;
@@ -80,14 +74,9 @@ struct Parts {
 
   std::size_t elements() const { return static_cast<std::size_t>(said.rows() * said.dims); }
   std::vector<std::byte> o_bytes(std::size_t first, std::size_t count) const {
-    const auto half = half_of(said.parts_type);
-    const std::vector<float> own(o.begin() + static_cast<std::ptrdiff_t>(first * elements()),
-                                 o.begin() + static_cast<std::ptrdiff_t>((first + count) * elements()));
-    if (!half) return bytes_of(own);
-    std::vector<std::uint16_t> halves;
-    halves.reserve(own.size());
-    for (const float value : own) halves.push_back(encode(*half, static_cast<double>(value)));
-    return bytes_of(halves);
+    return stored({o.begin() + static_cast<std::ptrdiff_t>(first * elements()),
+                   o.begin() + static_cast<std::ptrdiff_t>((first + count) * elements())},
+                  said.parts_type);
   }
   std::vector<std::byte> lse_bytes(std::size_t first, std::size_t count) const {
     const auto rows = static_cast<std::size_t>(said.rows());

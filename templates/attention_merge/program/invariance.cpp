@@ -18,6 +18,7 @@
 #include "tools/invariance/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::attention_merge::program {
 namespace {
@@ -71,14 +72,8 @@ std::vector<std::int64_t> counted(std::int64_t count) {
   return numbers;
 }
 
-std::optional<HalfType> half_type_of(std::int32_t type) {
-  if (type == WAVEJIT_FP16) return HalfType::fp16;
-  if (type == WAVEJIT_BF16) return HalfType::bf16;
-  return std::nullopt;
-}
-
 std::vector<std::uint8_t> as_stored(const std::vector<float>& numbers, std::int32_t type) {
-  const auto half = half_type_of(type);
+  const auto half = half_of(type);
   const std::size_t size = half ? 2 : 4;
   std::vector<std::uint8_t> bytes(numbers.size() * size);
   for (std::size_t at = 0; at < numbers.size(); ++at) {
@@ -164,7 +159,7 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
     part.lse_stride = places.count();
   }
   const auto elements = static_cast<std::size_t>(places.count() * batch.dims);
-  const std::size_t size = half_type_of(batch.result) ? 2 : 4;
+  const std::size_t size = half_of(batch.result) ? 2 : 4;
   call.o = change.in_place ? call.parts[0].o : places.o(arrays.out(elements * size), batch.result);
   call.lse = change.in_place ? call.parts[0].lse
                              : places.lse(arrays.out(static_cast<std::size_t>(places.count()) * sizeof(float)));
@@ -214,7 +209,7 @@ PartBatch draw_parts(const InvarianceRequest& request) {
   const auto count = static_cast<std::size_t>(batch.parts * batch.tokens * batch.heads);
   const std::uint64_t seed = (request.seed * 64) + (request.batch * 2);
   batch.o = tools::seeded_values(seed, count * static_cast<std::size_t>(batch.dims));
-  if (const auto half = half_type_of(batch.type))
+  if (const auto half = half_of(batch.type))
     for (float& value : batch.o) value = tools::decode(*half, tools::encode(*half, static_cast<double>(value)));
   batch.lse = tools::seeded_values(seed + 1, count);
   // Parts of some weight, of nearly none, and without a key.
@@ -309,7 +304,7 @@ std::optional<FirstDifference> first_difference(const PartBatch& batch, const Me
   const std::int64_t at = a - before.begin();
   const std::int64_t elements = batch.heads * batch.dims;
   const bool of_lse = at >= elements;
-  const auto half = of_lse ? std::nullopt : half_type_of(batch.result);
+  const auto half = of_lse ? std::nullopt : half_of(batch.result);
   const auto number = [&](std::uint32_t bits) {
     return static_cast<double>(half ? tools::decode(*half, static_cast<std::uint16_t>(bits))
                                     : std::bit_cast<float>(bits));

@@ -221,32 +221,30 @@ const WordTable& descriptor_rows() {
   return rows;
 }
 
-Result<void> refuse(const std::string& what, const std::string& accepted) {
-  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-}
-
 // What the cache holds, and in which scales.
 Result<void> finish_cache(Said& said) {
   said.cache = attention::type_in(said.cache_type, said.source);
   const bool rows = said.row_scales != Scales::none;
   const bool scales = said.head_scales || said.scales == Scales::tokens;
   if (!is_narrow(said.cache)) {
-    if (rows || scales) return refuse("scales of a cache of 16 bits", "cache=<type of 8 bits> beside them");
+    if (rows || scales)
+      return families::refuse_line("scales of a cache of 16 bits", "cache=<type of 8 bits> beside them");
     return {};
   }
-  if (said.pages >= PageOrder::vectorised) return refuse("cache= of vectorised pages", "pages of rows: nhd, hnd");
+  if (said.pages >= PageOrder::vectorised)
+    return families::refuse_line("cache= of vectorised pages", "pages of rows: nhd, hnd");
   if (!rows) {
     if (!scales || said.head_scales) said.scales = Scales::heads;
     return {};
   }
-  if (scales) return refuse("cache_scales beside row_scales", "one of them");
+  if (scales) return families::refuse_line("cache_scales beside row_scales", "one of them");
   said.scales = said.row_scales;
   const LatentRow& row = latent_row(said.scales);
   if (said.heads != 1 || said.key_dims != rope_dims || said.no_values || said.value_dims != row.latent_dims ||
       said.pages != PageOrder::nhd || said.key_access == Access::elements || said.value_access == Access::elements)
-    return refuse("row_scales=" + std::to_string(row.tile_dims),
-                  "h1 d" + std::to_string(rope_dims) + "/" + std::to_string(row.latent_dims) +
-                      " page=<keys>:nhd, without elements=keys and elements=values");
+    return families::refuse_line("row_scales=" + std::to_string(row.tile_dims),
+                                 "h1 d" + std::to_string(rope_dims) + "/" + std::to_string(row.latent_dims) +
+                                     " page=<keys>:nhd, without elements=keys and elements=values");
   return {};
 }
 
@@ -255,29 +253,33 @@ Result<void> finish(Said& said) {
   if (auto cache = finish_cache(said); !cache) return cache;
   if (said.no_values) said.value_dims = 0;
   for (const std::int64_t dims : {said.key_dims, said.value_dims})
-    if (dims % dims_of_lane != 0) return refuse("d" + std::to_string(dims), "multiples of 8");
-  if (said.batch > max_slots / said.tokens) return refuse("b · q beyond 2^31 - 1", "fewer tokens");
+    if (dims % dims_of_lane != 0) return families::refuse_line("d" + std::to_string(dims), "multiples of 8");
+  if (said.batch > max_slots / said.tokens) return families::refuse_line("b · q beyond 2^31 - 1", "fewer tokens");
   const bool vectorised = said.pages >= PageOrder::vectorised;
   if (vectorised && said.page_size % attention::page_granule != 0)
-    return refuse("page=" + std::to_string(said.page_size) + " of vectorised pages", "multiples of 16");
+    return families::refuse_line("page=" + std::to_string(said.page_size) + " of vectorised pages", "multiples of 16");
   if (vectorised && said.key_access == Access::elements)
-    return refuse("elements=keys of vectorised pages", "nothing: eight dims of a key are an access there");
+    return families::refuse_line("elements=keys of vectorised pages",
+                                 "nothing: eight dims of a key are an access there");
   if (vectorised && !said.no_values) said.value_access = Access::elements;
   if (said.no_values && said.value_access == Access::elements)
-    return refuse("elements=values without values", "values");
+    return families::refuse_line("elements=values without values", "values");
   if (said.rotary == Rotary::none) {
-    if (said.says_angles) return refuse("angles without rotary", "rotary=halves or rotary=interleaved beside it");
-    if (said.query_heads != 0) return refuse("queries without rotary", "rotary=halves or rotary=interleaved beside it");
+    if (said.says_angles)
+      return families::refuse_line("angles without rotary", "rotary=halves or rotary=interleaved beside it");
+    if (said.query_heads != 0)
+      return families::refuse_line("queries without rotary", "rotary=halves or rotary=interleaved beside it");
   } else {
     if (!said.says_angles) said.angles = Angles::fp32;
     if (said.rotary_dims == 0) said.rotary_dims = said.key_dims;
     if (said.rotary_dims % rotary_granule != 0 || said.rotary_dims > said.key_dims ||
         said.rotary_dims > max_rotary_dims)
-      return refuse("rotary of " + std::to_string(said.rotary_dims) + " dims",
-                    "multiples of 16 up to " + std::to_string(max_rotary_dims) + " and up to the dims of K");
+      return families::refuse_line(
+          "rotary of " + std::to_string(said.rotary_dims) + " dims",
+          "multiples of 16 up to " + std::to_string(max_rotary_dims) + " and up to the dims of K");
   }
   if (said.query_heads == 0 && said.queries == Access::elements)
-    return refuse("elements=queries without queries", "queries=<heads> beside it");
+    return families::refuse_line("elements=queries without queries", "queries=<heads> beside it");
   if (said.query_heads != 0 && said.queries == Access::none) said.queries = Access::vectors;
   return {};
 }
@@ -285,10 +287,7 @@ Result<void> finish(Said& said) {
 }  // namespace
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, AppendKernel::family, descriptor_rows());
-  if (!said) return std::unexpected(std::move(said.error()));
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return std::move(*said);
+  return families::read_line(text, AppendKernel::family, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

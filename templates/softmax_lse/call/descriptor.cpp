@@ -64,21 +64,11 @@ const WordTable& descriptor_rows() {
 
 // What the words must say together, and what follows from them.
 Result<void> finish(Said& said) {
-  const auto refuse = [](const std::string& what, const std::string& accepted) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-  };
   if (!said.says_weights) said.weights = said.scores;
-  if (!said.weights && !said.lse) return refuse("weights=none without lse", "lse beside it, or weights");
+  if (!said.weights && !said.lse) return families::refuse_line("weights=none without lse", "lse beside it, or weights");
   if (auto prefix = attention::check_prefix(said.mask, said.key_length); !prefix) return prefix;
-  if (!said.key_lengths.empty()) {
-    if (std::ssize(said.key_lengths) != said.batch)
-      return refuse("k_lengths: " + std::to_string(said.key_lengths.size()) + " lengths",
-                    std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
-    const std::int64_t most = std::ranges::max(said.key_lengths);
-    if (most > said.key_length)
-      return refuse("k_lengths: the longest is " + std::to_string(most),
-                    "up to " + std::to_string(said.key_length) + ", as k" + std::to_string(said.key_length) + " says");
-  }
+  if (auto lengths = attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length); !lengths)
+    return lengths;
   // Said by the keys already, or of no kernel.
   const DataType weights = said.weights.value_or(said.scores);
   if (access_of(said.scores, weights, said.key_length, false) == Access::elements ||
@@ -98,10 +88,7 @@ SoftmaxShape ProblemDescriptor::shape() const {
 }
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, SoftmaxKernel::family, descriptor_rows());
-  if (!said) return std::unexpected(std::move(said.error()));
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return std::move(*said);
+  return families::read_line(text, SoftmaxKernel::family, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {

@@ -19,6 +19,7 @@
 #include "tools/device_array.h"
 #include "tools/engine_options.h"
 #include "tools/npy.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::softmax_lse::program {
 namespace {
@@ -35,40 +36,6 @@ using tools::Result;
 std::optional<float> parse_scale(const std::string& text) {
   const auto value = parse_number<float>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::int32_t type_named(const std::string& name) {
-  return name == "fp32" ? WAVEJIT_FP32 : name == "fp16" ? WAVEJIT_FP16 : WAVEJIT_BF16;
-}
-std::size_t bytes_of_type(std::int32_t type) { return type == WAVEJIT_FP32 ? 4 : 2; }
-HalfType half_type(std::int32_t type) { return type == WAVEJIT_FP16 ? HalfType::fp16 : HalfType::bf16; }
-
-// Numbers as a tensor of the type holds them.
-std::vector<std::byte> stored(const std::vector<float>& values, std::int32_t type) {
-  std::vector<std::byte> bytes(values.size() * bytes_of_type(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (type == WAVEJIT_FP32) {
-      std::memcpy(&bytes[i * 4], &values[i], 4);
-    } else {
-      const std::uint16_t element = encode(half_type(type), static_cast<double>(values[i]));
-      std::memcpy(&bytes[i * 2], &element, 2);
-    }
-  }
-  return bytes;
-}
-
-std::vector<float> numbers(const std::vector<std::byte>& bytes, std::int32_t type) {
-  std::vector<float> values(bytes.size() / bytes_of_type(type));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (type == WAVEJIT_FP32) {
-      std::memcpy(&values[i], &bytes[i * 4], 4);
-    } else {
-      std::uint16_t element = 0;
-      std::memcpy(&element, &bytes[i * 2], 2);
-      values[i] = decode(half_type(type), element);
-    }
-  }
-  return values;
 }
 
 // Device memory of the call.

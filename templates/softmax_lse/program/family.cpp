@@ -15,6 +15,7 @@
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::softmax_lse::program {
 namespace {
@@ -62,12 +63,6 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
           .lengths = {from.key_lengths.begin(), from.key_lengths.end()},
           .scale = attention::program::number_in(from.scale, 1.0F),
           .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
-}
-
-std::optional<HalfType> half_of(std::int32_t type) {
-  if (type == WAVEJIT_FP16) return HalfType::fp16;
-  if (type == WAVEJIT_BF16) return HalfType::bf16;
-  return std::nullopt;
 }
 
 // Unaligned tensors begin an element behind the memory's start.

@@ -88,39 +88,29 @@ const WordTable& descriptor_rows() {
 
 // What the words must say together, and what follows from them.
 Result<void> finish(ProblemDescriptor& said) {
-  const auto refuse = [](const std::string& what, const std::string& accepted) {
-    return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + what + "; accepted: " + accepted);
-  };
   if (said.type == DataType::fp32) {
-    if (said.heads != 0) return refuse("h" + std::to_string(said.heads) + " of given scores", "fp32 without h<n>");
-    if (said.page_size != 0) return refuse("page= of given scores", "fp32 without page=");
-    if (said.key_scales) return refuse("key_scales of given scores", "fp32 without key_scales");
-    if (said.top_k == 0) return refuse("fp32 without top=: scores are given already", "top=<keys>");
+    if (said.heads != 0)
+      return families::refuse_line("h" + std::to_string(said.heads) + " of given scores", "fp32 without h<n>");
+    if (said.page_size != 0) return families::refuse_line("page= of given scores", "fp32 without page=");
+    if (said.key_scales) return families::refuse_line("key_scales of given scores", "fp32 without key_scales");
+    if (said.top_k == 0) return families::refuse_line("fp32 without top=: scores are given already", "top=<keys>");
     said.scores = false;
   } else if (said.heads == 0) {
-    return refuse("no word gives the index heads", "h<heads>, 1 to " + std::to_string(max_heads));
+    return families::refuse_line("no word gives the index heads", "h<heads>, 1 to " + std::to_string(max_heads));
   }
   // Nothing else is written then.
   if (said.top_k == 0) said.scores = false;
   if (said.page_size > 1 && said.page_size % attention::page_granule != 0)
-    return refuse("page=" + std::to_string(said.page_size),
-                  "1, and multiples of " + std::to_string(attention::page_granule));
+    return families::refuse_line("page=" + std::to_string(said.page_size),
+                                 "1, and multiples of " + std::to_string(attention::page_granule));
   if (said.page_size != 0 && said.key_length > attention::max_paged_length)
-    return refuse("k" + std::to_string(said.key_length) + " in pages",
-                  "up to k" + std::to_string(attention::max_paged_length));
+    return families::refuse_line("k" + std::to_string(said.key_length) + " in pages",
+                                 "up to k" + std::to_string(attention::max_paged_length));
   if (said.batch * said.query_length > max_rows)
-    return refuse("b" + std::to_string(said.batch) + " q" + std::to_string(said.query_length),
-                  "less than 2^31 rows of all");
+    return families::refuse_line("b" + std::to_string(said.batch) + " q" + std::to_string(said.query_length),
+                                 "less than 2^31 rows of all");
   if (auto prefix = attention::check_prefix(said.mask, said.key_length); !prefix) return prefix;
-  if (said.key_lengths.empty()) return {};
-  if (std::ssize(said.key_lengths) != said.batch)
-    return refuse("k_lengths: " + std::to_string(said.key_lengths.size()) + " lengths",
-                  std::to_string(said.batch) + ", one for each of b" + std::to_string(said.batch));
-  const std::int64_t most = std::ranges::max(said.key_lengths);
-  if (most > said.key_length)
-    return refuse("k_lengths: the longest is " + std::to_string(most),
-                  "up to " + std::to_string(said.key_length) + ", as k" + std::to_string(said.key_length) + " says");
-  return {};
+  return attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length);
 }
 
 }  // namespace
@@ -135,10 +125,7 @@ IndexerShape ProblemDescriptor::shape() const {
 }
 
 Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  auto said = families::read_words(text, family_name, descriptor_rows());
-  if (!said) return std::unexpected(std::move(said.error()));
-  if (auto good = finish(*said); !good) return std::unexpected(std::move(good.error()));
-  return std::move(*said);
+  return families::read_line(text, family_name, descriptor_rows(), finish);
 }
 
 std::string to_text(const ProblemDescriptor& descriptor) {
