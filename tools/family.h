@@ -45,7 +45,8 @@ namespace wavejit::tools {
 
 class Tuning;      // tuning.h
 class Invariance;  // invariance/invariance.h
-class Variants;    // variants/variants.h
+struct Variant;    // variants/variants.h
+class Variants;
 
 // ---- A problem and its case -----------------------------------------------------------------------------------------
 
@@ -258,7 +259,8 @@ class Family {
   virtual std::unique_ptr<ArrayCall> make_call() const { return nullptr; }
   virtual const Tuning* tuning() const { return nullptr; }
   virtual const Invariance* invariance() const { return nullptr; }
-  // For `wavejit variants` and `wavejit choose`.
+  // For `wavejit variants`: what people ask the family for by name; and of one family the page that has them all.
+  virtual std::span<const Variant> variant_rows() const { return {}; }
   virtual const Variants* variants() const { return nullptr; }
 };
 

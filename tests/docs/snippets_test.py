@@ -83,6 +83,16 @@ LOCAL_MODEL = ("~/models/Qwen3-8B", "models/Qwen3-8B")
 ATTENTION = "struct wavejit_attention_forward_arguments"
 LATENT = "struct wavejit_attention_latent_arguments"
 
+DECODE_MAIN = """
+int main() {
+  wavejit::Engine engine("sim:gfx942");
+  wavejit::DeviceBuffer q(engine, 64 * 32 * 128 * 2), o(engine, 64 * 32 * 128 * 2), k(engine, 16 * 8 * 128 * 2), v(engine, 16 * 8 * 128 * 2);
+  wavejit::DeviceBuffer table(engine, std::vector<std::int32_t>(64 * 512)), lengths(engine, std::vector<std::int32_t>(64, 5));
+  decode(engine, q.data(), k.data(), v.data(), o.data(), 1, static_cast<std::int32_t*>(table.data()), static_cast<std::int32_t*>(lengths.data()), nullptr);
+  engine.synchronize();
+}
+"""
+
 STAND_INS = (
     StandIn("README.md", "./dev demo", By("scripts/commands.txt", "demo = run demo"), "builds for minutes"),
     StandIn("README.md", "./dev test", By("scripts/commands.txt", "test = by soak"), "this test is a part of it"),
@@ -100,7 +110,7 @@ STAND_INS = (
     StandIn("docs/start/serving-a-model.md", "wavejit doctor --device hip --json", With((("--device hip", "--device sim:gfx950 --list"),)), "no GPU, and all of it takes a minute; doctor_program_tests run all parts"),
     StandIn("docs/start/serving-engine.md", "```cmake", By("tests/package/consumer/CMakeLists.txt", "find_package(wavejit"), "needs an installed wavejit"),
     StandIn("docs/start/serving-engine.md", "```cpp\n#include <wavejit/wavejit.hpp>\n\n// One for each device", With((('"hip"', '"sim:gfx942"'),), "int main() { prepare(engine); }\n"), "no GPU; a server has its own main"),
-    StandIn("docs/start/serving-engine.md", "wavejit choose --use", With((("wavejit choose", "wavejit choose --usual"),)), "nobody answers its questions"),
+    StandIn("docs/start/serving-engine.md", "```cpp\n#include <wavejit/wavejit.hpp>\n\n// All memory", With((), DECODE_MAIN), "it is a function"),
     StandIn("docs/start/simulated-gpu-only.md", "```", By("tests/docs/CMakeLists.txt", "docs/start/simulated-gpu-only.md"), "docs.simulated_gpu runs them"),
     StandIn("docs/python.md", "python -m pip install wavejit-", WHEEL, "needs a wheel"),
     StandIn("docs/python.md", "python -m pip install .", By("tests/package/check_wheel.sh", "pip install . without a compiler"), "builds for minutes; the wheel is made of the same package"),

@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{},
               "a subcommand is missing",
               "run, explain, prebuild, sweep, invariance, profile, compare, tune, doctor, sim, cache, variants, "
-              "choose, supported, version"},
+              "supported, version"},
         Wrong{{"frobnicate"}, "'frobnicate'", "run, explain, prebuild"},
         Wrong{{"--frobnicate"}, "'--frobnicate'", "run, explain, prebuild"},
         Wrong{{"explian"}, "here (did you mean 'explain'?); `wavejit --help`", "tells more"},
@@ -137,7 +137,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"prebuild", "--target", "gfx1151", "attention_forward bf16 b1 q1 k1 h1 d64"},
               "\"gfx1151\" (Radeon 8060S) has no kernels: it is RDNA 3.5",
               "gfx942, gfx950"},
-        Wrong{{"choose", "--mask", "casual"}, "'casual' is not accepted (did you mean 'causal'?)", "choose --help"},
         Wrong{{"explain", "attention_forward bf16 b1 q1 k1 h1 d64 softcp=30", "--target", "gfx950"},
               "is not known (did you mean 'softcap='?); accepted: ",
               "what `wavejit explain \"attention_forward help\"` lists"},

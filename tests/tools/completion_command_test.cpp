@@ -47,7 +47,7 @@ TEST(Completion, EveryShellAndThePageHaveEveryCommand) {
   EXPECT_THAT(page, ::testing::StartsWith(".\\\" Made by"));
   EXPECT_THAT(page, HasSubstr(".SH \"EXIT STATUS\"\n"));
   for (const std::string command : {"run", "explain", "prebuild", "sweep", "invariance", "profile", "compare", "tune",
-                                    "doctor", "sim", "cache", "variants", "choose", "supported", "version"}) {
+                                    "doctor", "sim", "cache", "variants", "supported", "version"}) {
     EXPECT_THAT(bash, HasSubstr("      \" " + command + "\") accepted=("));
     EXPECT_THAT(zsh, HasSubstr("      \" " + command + "\") accepted=("));
     EXPECT_THAT(fish, HasSubstr("-f -a " + command + " -d '"));

@@ -28,7 +28,6 @@ void add_tune(CLI::App& program, Chosen& chosen);
 void add_cache(CLI::App& program, Chosen& chosen);
 void add_cache_transfer(CLI::App& cache, Chosen& chosen);  // of add_cache: gc, pack, …, push, pull
 void add_variants(CLI::App& program, Chosen& chosen);
-void add_choose(CLI::App& program, Chosen& chosen);
 void add_supported(CLI::App& program, Chosen& chosen);
 void add_version(CLI::App& program, Chosen& chosen);
 void add_completion(CLI::App& program, Chosen& chosen);

@@ -129,7 +129,6 @@ int run(int argument_count, char** arguments) {
   add_sim(program, chosen);
   add_cache(program, chosen);
   add_variants(program, chosen);
-  add_choose(program, chosen);
   add_supported(program, chosen);
   add_version(program, chosen);
   add_completion(program, chosen);

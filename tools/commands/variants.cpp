@@ -31,6 +31,9 @@ Result<std::vector<std::string>> targets_of(const std::string& given) {
 }
 
 Result<ExitCode> print(const Arguments& arguments) {
+  std::vector<Variant> all;
+  for (const Family* family : all_families())
+    for (const Variant& row : family->variant_rows()) all.push_back(row);
   for (const Family* family : all_families()) {
     const Variants* variants = family->variants();
     if (variants == nullptr) continue;
@@ -40,8 +43,8 @@ Result<ExitCode> print(const Arguments& arguments) {
       return failed(ExitCode::usage, "--markdown is the page of all targets; accepted: it, or --target");
     const auto targets = targets_of(arguments.targets);
     if (!targets) return std::unexpected(targets.error());
-    const auto text =
-        arguments.markdown ? variants_page(*variants) : variants_text(*variants, arguments.name, *targets);
+    const Result<std::string> text = arguments.markdown ? Result<std::string>(variants_page(*variants, all))
+                                                        : variants_text(*variants, all, arguments.name, *targets);
     if (!text) return std::unexpected(text.error());
     fmt::print("{}", *text);
     return ExitCode::ok;
@@ -63,7 +66,7 @@ void add_variants(CLI::App& program, Chosen& chosen) {
   command->add_flag("--markdown", arguments->markdown, "the page docs/variants.md");
   command->footer(
       "Routes come from the tables that a call itself asks: the pipeline, and query rows by keys of its tile; or the "
-      "reason for a refusal.\nNothing is compiled, and no device is opened. Which one is yours: `wavejit choose`.\n\n"
+      "reason for a refusal.\nNothing is compiled, and no device is opened.\n\n"
       "Examples\n"
       "  wavejit variants\n"
       "  wavejit variants paged\n"

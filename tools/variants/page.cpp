@@ -19,7 +19,8 @@ constexpr const char* not_there = "not there yet";
 
 std::string descriptor_of(const Variants& variants, const Variant& variant, const std::string& target,
                           const std::string& type, const std::string& dim) {
-  return with(with(with(variant.descriptor, "type", type), "dim", dim), "format", variants.format_of(target));
+  return with(with(with(std::string(variant.descriptor), "type", type), "dim", dim), "format",
+              variants.format_of(target));
 }
 std::string example_of(const Variants& variants, const Variant& variant) {
   return descriptor_of(variants, variant, known_targets().back(), variants.types().front(),
@@ -131,7 +132,7 @@ std::string text_of(const Variants& variants, const Variant& variant, const std:
   return text;
 }
 
-std::string support_matrix(const Variants& variants) {
+std::string support_matrix(const Variants& variants, std::span<const Variant> all) {
   std::string text = "| variant |";
   std::string line = "|---|";
   for (const std::string& target : known_targets()) {
@@ -144,11 +145,11 @@ std::string support_matrix(const Variants& variants) {
   }
   text += "\n" + line + "\n";
   Notes notes;
-  for (const Variant& variant : variants.all()) {
+  for (const Variant& variant : all) {
     text += fmt::format("| {} |", variant.title);
     for (const std::string& target : known_targets())
       text += fmt::format(" {} |", support_text(variants, variant, target, &notes));
-    for (const std::string& peer : variant.peers) text += fmt::format(" {} |", peer);
+    for (const std::string_view peer : variant.peers) text += fmt::format(" {} |", peer);
     text += "\n";
   }
   return text + notes.text();
@@ -186,46 +187,21 @@ std::string tree(const Variants& variants) {
   return text;
 }
 
-const Variant* find(const std::vector<Variant>& all, const std::string& name) {
+const Variant* find(std::span<const Variant> all, std::string_view name) {
   const auto found = std::ranges::find(all, name, &Variant::name);
   return found == all.end() ? nullptr : &*found;
 }
 
-// Answers as somebody gives who takes what is usual.
-Answers usual_answers(const Variants& variants, const Answers& given) {
-  Answers answers;
-  for (const Question& question : variants.questions()) {
-    if (question.is_asked && !question.is_asked(answers)) continue;
-    const auto own = given.find(question.name);
-    answers[question.name] = own == given.end() ? question.usual : own->second;
-  }
-  return answers;
-}
-
-Result<std::string> examples(const Variants& variants) {
-  std::string text;
-  for (const auto& [title, given] :
-       {std::pair{"A prompt", Answers{}},
-        {"A step of decoding, keys in the pages of a cache", Answers{{"use", "decode"}, {"cache", "paged"}}}}) {
-    const auto chosen = variants.choose(usual_answers(variants, given));
-    if (!chosen) return std::unexpected(chosen.error());
-    text += fmt::format("### {}\n\n    {}\n\n```cpp\n{}```\n\n```python\n{}```\n\nPyTorch:\n\n```python\n{}```\n\n",
-                        title, chosen->descriptor, chosen->cpp, chosen->python, chosen->pytorch);
-  }
-  return text;
-}
-
 }  // namespace
 
-Result<std::string> variants_text(const Variants& variants, const std::string& name,
+Result<std::string> variants_text(const Variants& variants, std::span<const Variant> all, const std::string& name,
                                   const std::vector<std::string>& targets) {
-  const std::vector<Variant> all = variants.all();
   if (!name.empty()) {
     const Variant* variant = find(all, name);
     if (variant != nullptr) return text_of(variants, *variant, targets);
     std::vector<std::string> names;
     names.reserve(all.size());
-    for (const Variant& each : all) names.push_back(each.name);
+    for (const Variant& each : all) names.emplace_back(each.name);
     return failed(ExitCode::usage, fmt::format("variant '{}' is not known{}", name,
                                                vocabulary::meant_or_list(name, names, "`wavejit variants`")));
   }
@@ -234,9 +210,7 @@ Result<std::string> variants_text(const Variants& variants, const std::string& n
   return text;
 }
 
-Result<std::string> variants_page(const Variants& variants) {
-  const auto code = examples(variants);
-  if (!code) return std::unexpected(code.error());
+std::string variants_page(const Variants& variants, std::span<const Variant> all) {
   std::string text =
       "# Variants of attention\n\n"
       "Made by `wavejit variants --markdown` from the tables that the route itself asks; a test holds this page against them.\n"
@@ -246,12 +220,12 @@ Result<std::string> variants_page(const Variants& variants) {
       "say what the clock thinks of it. None of it has run on an AMD GPU.\n"
       "Targets of which some families have no kernels, such as gfx1201, have no column: `wavejit variants --target gfx1201` tells theirs.\n\n"
       "## Which one?\n\n"
-      "The first question that is answered with yes decides. `wavejit choose` asks, and writes the call.\n\n";
+      "The first question that is answered with yes decides.\n\n";
   text += tree(variants) + "\n## What there is\n\n";
   text += fmt::format("What {} have was read from their sources and documents, not tried.\n\n",
                       fmt::join(variants.peers(), " and "));
-  text += support_matrix(variants) + "\n## What each is\n\n";
-  for (const Variant& variant : variants.all()) {
+  text += support_matrix(variants, all) + "\n## What each is\n\n";
+  for (const Variant& variant : all) {
     text += fmt::format("**{}** (`{}`). {}", variant.title, variant.name, variant.meaning);
     text += variant.descriptor.empty() ? fmt::format(" {}: {}\n\n", "Not there yet", variant.instead)
                                        : fmt::format("\n\n    {}\n\n", example_of(variants, variant));
@@ -261,23 +235,7 @@ Result<std::string> variants_page(const Variants& variants) {
                   with(with(with(variants.grid_descriptor(), "layout", "[layout]"), "modifier", "[modifier]"), "type",
                        variants.types().front()));
   for (const std::string& target : known_targets()) text += grid(variants, target);
-  return text +
-         "## Two calls\n\n`wavejit choose` writes them: the first with every usual answer, the second with `--use "
-         "decode --cache paged`.\n\n" +
-         *code;
-}
-
-std::string chosen_text(const ChosenCall& chosen) {
-  std::string text = fmt::format("variant     {}\ndescriptor  {}\n", chosen.variant, chosen.descriptor);
-  std::vector<std::string> found;
-  for (const std::string& target : targets_that_run()) {
-    const RouteAnswer route = route_of(chosen.descriptor, target);
-    text += fmt::format("{:<11} {}\n", target, route.found ? route.text : "refused: " + route.reason);
-    if (route.found) found.push_back(target);
-  }
-  if (!found.empty())
-    text += fmt::format("prebuild    wavejit prebuild \"{}\" --target {}\n", chosen.descriptor, fmt::join(found, ","));
-  return text + fmt::format("\nC++\n\n{}\nPython\n\n{}\nPyTorch\n\n{}", chosen.cpp, chosen.python, chosen.pytorch);
+  return text;
 }
 
 }  // namespace wavejit::tools

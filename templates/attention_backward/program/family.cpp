@@ -12,6 +12,7 @@
 #include "templates/attention_backward/program/invariance.h"
 #include "templates/attention_backward/program/tuning.h"
 #include "tools/array_problem.h"
+#include "tools/variants/variants.h"
 
 namespace wavejit::attention_backward::program {
 namespace {
@@ -151,9 +152,18 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   return make_problem(std::move(problem));
 }
 
+constexpr tools::Variant variant_row[] = {
+    {.name = "backward",
+     .title = "Backward",
+     .meaning = "Gradients of Q, K and V, without atomic additions: batch and packing show in no bit of a sequence's.",
+     .descriptor = "attention_backward {type} b1 q256 k256 h8/2 d{dim} causal",
+     .instead = {},
+     .peers = {"no", "yes"}}};
+
 class AttentionBackward : public Family {
  public:
   std::string_view name() const override { return "attention_backward"; }
+  std::span<const tools::Variant> variant_rows() const override { return variant_row; }
   std::string_view grammar() const override {
     return "attention_backward <fp16|bf16> b<batch> q<rows> k<keys> h<heads>[/<kv heads>] d<64|128|192/128|256> "
            "[causal[=<prefix>]] [window=<left>,<right>] [layout=<bshd|bhsd|packed>] [q_lengths=<n,…>] "

@@ -133,7 +133,7 @@ constexpr std::array absent_fields = {
     families::AbsentField{"row_scales", offsetof(wavejit_attention_forward_arguments, scales.row_scales), 4},
 };
 
-// Of which types a call's tensors are, as kernels are asked for.
+// The types of a call's tensors, as kernels are asked for.
 struct CallTypes {
   bool integers = false;        // Q and K in int8: V gives the type
   bool narrow_queries = false;  // Q, K and V in e4m3

@@ -78,6 +78,7 @@ class AttentionForward : public tools::Family {
     static const tools::JoinedInvariance both = {&attention_invariance(), &key_list_invariance()};
     return &both;
   }
+  std::span<const tools::Variant> variant_rows() const override { return program::variant_rows(); }
   const tools::Variants* variants() const override { return &attention_variants(); }
 };
 

@@ -7,184 +7,175 @@
 
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/program/cache_formats.h"
-#include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
-class AttentionVariants final : public Variants {
- public:
-  std::vector<Variant> all() const override {
-    const auto attention = [](const std::string& words) { return "attention_forward {type} " + words; };
-    return {
-        {.name = "mha",
-         .title = "Multi-head (MHA)",
-         .meaning = "Every query head has keys and values of its own.",
-         .descriptor = attention("b1 q1024 k1024 h32 d{dim}"),
-         .instead = {},
-         .peers = {"bf16, fp16", "bf16, fp16; fp8 at head dim 128"}},
-        {.name = "gqa",
-         .title = "Grouped queries (GQA)",
-         .meaning = "Groups of query heads share a kv head: q [B, S, Hq, D], k and v [B, S, Hkv, D], Hkv divides Hq.",
-         .descriptor = attention("b1 q1024 k1024 h32/8 d{dim}"),
-         .instead = {},
-         .peers = {"yes", "yes; its fp8 assembly needs a power of two"}},
-        {.name = "mqa",
-         .title = "One kv head (MQA)",
-         .meaning = "All query heads read the same kv head.",
-         .descriptor = attention("b1 q1024 k1024 h32/1 d{dim}"),
-         .instead = {},
-         .peers = {"yes", "yes"}},
-        {.name = "causal",
-         .title = "Causal",
-         .meaning = "A row sees no later key. Aligned bottom-right: the last row sees all keys.",
-         .descriptor = attention("b1 q1024 k4096 h32/8 d{dim} causal"),
-         .instead = {},
-         .peers = {"bottom-right", "bottom-right; its assembly for gradients top-left"}},
-        {.name = "windowed",
-         .title = "Sliding window",
-         .meaning = "A row sees keys up to `left` before its diagonal and `right` behind it; −1 is no limit.",
-         .descriptor = attention("b1 q4096 k4096 h32/8 d{dim} causal window=1023,0"),
-         .instead = {},
-         .peers = {"gfx950, bf16, head dim 128", "through CK; its assembly refuses windows"}},
-        {.name = "chunked",
-         .title = "Local chunks",
-         .meaning =
-             "A causal row sees only the keys of its own chunk, 8192 positions here, as layers of Llama 4 do. Tiles of "
-             "other chunks are not walked.",
-         .descriptor = attention("b1 q4096 k16384 h40/8 d{dim} causal chunked=8192"),
-         .instead = {},
-         .peers = {"no", "no"}},
-        {.name = "prefix",
-         .title = "Prefix",
-         .meaning = "Causal, and the diagonal begins at a key of your choice: what stands before it all rows see.",
-         .descriptor = attention("b1 q1024 k1280 h32/8 d{dim} causal=256"),
-         .instead = {},
-         .peers = {"no", "no"}},
-        {.name = "packed",
-         .title = "Packed sequences",
-         .meaning =
-             "Sequences of any lengths one after the other, [total, heads, dim], and where each begins, in device memory.",
-         .descriptor = attention("b3 q700 k700 h32/8 d{dim} causal layout=packed"),
-         .instead = {},
-         .peers = {"head dims 64 and 128", "yes"}},
-        {.name = "padded",
-         .title = "Padded batches",
-         .meaning =
-             "Right padding: key lengths in device memory. Left padding: where key 0 stands, too. What is padded "
-             "may be NaN and shows in no bit.",
-         .descriptor = attention("b2 q128 k512 h32/8 d{dim} causal k_lengths=512,300 first_keys=0,212"),
-         .instead = {},
-         .peers = {"right", "right"}},
-        {.name = "paged",
-         .title = "Paged cache",
-         .meaning = "Keys and values in the pages of a cache, which a block table or a list (CSR) names.",
-         .descriptor = attention("b8 q128 k4096 h32/8 d{dim} causal layout=paged:64"),
-         .instead = {},
-         .peers = {"pages of 64", "pages of 1, 16, 1024"}},
-        {.name = "decode",
-         .title = "Decode",
-         .meaning =
-             "A few query rows over many keys: the query heads of a kv head become rows of one tile, so that keys "
-             "are read once.",
-         .descriptor = attention("b64 q1 k8192 h32/8 d{dim} layout=paged:16"),
-         .instead = {},
-         .peers = {"fp8 caches; bf16 at pages of 16 and 64", "yes; also fp8 and int8 caches"}},
-        {.name = "unified",
-         .title = "Unified",
-         .meaning = "Prompts, pieces of prompts and single tokens in one call: packed queries over a paged cache.",
-         .descriptor = attention("b3 q512 k4096 h32/8 d{dim} causal layout=paged:16 q_lengths=512,1,7"),
-         .instead = {},
-         .peers = {"by its generic kernel", "in Triton"}},
-        {.name = "split",
-         .title = "Split keys",
-         .meaning = "Runs of keys side by side, merged in one fixed order: the number of runs shows in no bit.",
-         .descriptor = attention("b1 q1 k131072 h32/8 d{dim} splits=64"),
-         .instead = {},
-         .peers = {"shows in the bits", "shows in the bits"}},
-        {.name = "invariant",
-         .title = "Batch-invariant",
-         .meaning =
-             "Every call is: batch, padding, packing, pages, splits and pipelines show in no bit (docs/invariance.md).",
-         .descriptor = attention("b8 q1 k8192 h32/8 d{dim}"),
-         .instead = {},
-         .peers = {"no", "no"}},
-        {.name = "softmax",
-         .title = "Softmax with its LSE",
-         .meaning = "From raw scores to weights and log-sum-exp, rows of any length, in attention's arithmetic.",
-         .descriptor = "softmax_lse {type} b1 h32 q128 k4096 causal lse",
-         .instead = {},
-         .peers = {"softmax without masks", "softmax without masks"}},
-        {.name = "mla",
-         .title = "Latent attention (MLA), absorbed",
-         .meaning = "One latent of 576 elements a key, of which 512 are its value (or 512 and 512, 320 and 256), "
-                    "for 1 to 128 heads: decode, several rows a sequence, and prompts. "
-                    "Not absorbed, keys of 192 and values of 128, it is a head dim of attention_forward.",
-         .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
-         .instead = {},
-         .peers = {"decode, fp8", "decode and prefill"}},
-        {.name = "block-sparse",
-         .title = "Block-sparse",
-         .meaning = "Blocks of queries see chosen blocks of keys.",
-         .descriptor = attention("b1 q4096 k4096 h32/8 d{dim} lists=64x64"),
-         .instead = {},
-         .peers = {"no", "not causal, blocks of 128"}},
-        {.name = "top-k",
-         .title = "Top-k keys",
-         .meaning = "Each query names the keys that it sees (DeepSeek V3.2, GLM-5), by number or by slot of the cache; "
-                    "a list for all heads or for each kv head, and a second one over a second cache (DeepSeek V4). In "
-                    "latent attention, too (attention_latent, with the same words).",
-         .descriptor = attention("b48 q1 k131072 h32/8 d{dim} layout=paged:64 top_k=2048"),
-         .instead = {},
-         .peers = {"in MLA, decode, fp8", "in MLA and for prefill"}},
-        {.name = "indexer",
-         .title = "Indexer of sparse attention",
-         .meaning =
-             "Which keys each row is to attend to: scores of index heads, and the k largest of a row. The same list "
-             "whatever the batch.",
-         .descriptor = "sparse_indexer {type} b48 q1 k131072 h64 page=64 top=2048",
-         .instead = {},
-         .peers = {"no", "in fp8; which of equal scores is open"}},
-        {.name = "fp8",
-         .title = "fp8 and int8 caches",
-         .meaning =
-             "Keys and values in 8 bits, half as large in memory, under queries of 16 bits: e4m3 and e5m2, on gfx942 "
-             "their FNUZ forms, and int8. Widened exactly; scales for all, for kv heads, for sequences and for each "
-             "token of a kv head.",
-         .descriptor = attention("b64 q1 k8192 h64/8 d{dim} cache={format} cache_scales=h"),
-         .instead = {},
-         .peers = {"caches", "caches"}},
-        {.name = "fp8-queries",
-         .title = "fp8 queries, keys and values",
-         .meaning =
-             "Q, K and V all in e4m3: products and weights of 8 bits, O in 16 bits or fp32. Scales for all, for kv "
-             "heads and for sequences.",
-         .descriptor = attention("b1 q8192 k8192 h16/4 d{dim} queries=e4m3 cache_scales=h"),
-         .instead = {},
-         .peers = {"gfx950, head dim 128", "head dims 128 and 256"}},
-        {.name = "int8",
-         .title = "int8",
-         .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. "
-                    "Scales for all, for heads and for tokens; dense and packed.",
-         .descriptor = attention("b1 q4096 k4096 h16/4 d{dim} qk=i8 cache_scales=token"),
-         .instead = {},
-         .peers = {"no", "gfx950, head dim 128; caches"}},
-        {.name = "backward",
-         .title = "Backward",
-         .meaning =
-             "Gradients of Q, K and V, without atomic additions: batch and packing show in no bit of a sequence's.",
-         .descriptor = "attention_backward {type} b1 q256 k256 h8/2 d{dim} causal",
-         .instead = {},
-         .peers = {"no", "yes"}},
-        {.name = "dropout",
-         .title = "Dropout",
-         .meaning = "Weights are dropped at random while training.",
-         .descriptor = {},
-         .instead = "It belongs to training, and the family of gradients has room for it.",
-         .peers = {"no", "through CK and Triton"}},
-    };
-  }
+using tools::Branch;
+using tools::GridWord;
+using tools::Variant;
 
+constexpr Variant variants[] = {
+    {.name = "mha",
+     .title = "Multi-head (MHA)",
+     .meaning = "Every query head has keys and values of its own.",
+     .descriptor = "attention_forward {type} b1 q1024 k1024 h32 d{dim}",
+     .instead = {},
+     .peers = {"bf16, fp16", "bf16, fp16; fp8 at head dim 128"}},
+    {.name = "gqa",
+     .title = "Grouped queries (GQA)",
+     .meaning = "Groups of query heads share a kv head: q [B, S, Hq, D], k and v [B, S, Hkv, D], Hkv divides Hq.",
+     .descriptor = "attention_forward {type} b1 q1024 k1024 h32/8 d{dim}",
+     .instead = {},
+     .peers = {"yes", "yes; its fp8 assembly needs a power of two"}},
+    {.name = "mqa",
+     .title = "One kv head (MQA)",
+     .meaning = "All query heads read the same kv head.",
+     .descriptor = "attention_forward {type} b1 q1024 k1024 h32/1 d{dim}",
+     .instead = {},
+     .peers = {"yes", "yes"}},
+    {.name = "causal",
+     .title = "Causal",
+     .meaning = "A row sees no later key. Aligned bottom-right: the last row sees all keys.",
+     .descriptor = "attention_forward {type} b1 q1024 k4096 h32/8 d{dim} causal",
+     .instead = {},
+     .peers = {"bottom-right", "bottom-right; its assembly for gradients top-left"}},
+    {.name = "windowed",
+     .title = "Sliding window",
+     .meaning = "A row sees keys up to `left` before its diagonal and `right` behind it; −1 is no limit.",
+     .descriptor = "attention_forward {type} b1 q4096 k4096 h32/8 d{dim} causal window=1023,0",
+     .instead = {},
+     .peers = {"gfx950, bf16, head dim 128", "through CK; its assembly refuses windows"}},
+    {.name = "chunked",
+     .title = "Local chunks",
+     .meaning =
+         "A causal row sees only the keys of its own chunk, 8192 positions here, as layers of Llama 4 do. Tiles of "
+         "other chunks are not walked.",
+     .descriptor = "attention_forward {type} b1 q4096 k16384 h40/8 d{dim} causal chunked=8192",
+     .instead = {},
+     .peers = {"no", "no"}},
+    {.name = "prefix",
+     .title = "Prefix",
+     .meaning = "Causal, and the diagonal begins at a key of your choice: what stands before it all rows see.",
+     .descriptor = "attention_forward {type} b1 q1024 k1280 h32/8 d{dim} causal=256",
+     .instead = {},
+     .peers = {"no", "no"}},
+    {.name = "packed",
+     .title = "Packed sequences",
+     .meaning =
+         "Sequences of any lengths one after the other, [total, heads, dim], and where each begins, in device memory.",
+     .descriptor = "attention_forward {type} b3 q700 k700 h32/8 d{dim} causal layout=packed",
+     .instead = {},
+     .peers = {"head dims 64 and 128", "yes"}},
+    {.name = "padded",
+     .title = "Padded batches",
+     .meaning = "Right padding: key lengths in device memory. Left padding: where key 0 stands, too. What is padded "
+                "may be NaN and shows in no bit.",
+     .descriptor = "attention_forward {type} b2 q128 k512 h32/8 d{dim} causal k_lengths=512,300 first_keys=0,212",
+     .instead = {},
+     .peers = {"right", "right"}},
+    {.name = "paged",
+     .title = "Paged cache",
+     .meaning = "Keys and values in the pages of a cache, which a block table or a list (CSR) names.",
+     .descriptor = "attention_forward {type} b8 q128 k4096 h32/8 d{dim} causal layout=paged:64",
+     .instead = {},
+     .peers = {"pages of 64", "pages of 1, 16, 1024"}},
+    {.name = "decode",
+     .title = "Decode",
+     .meaning = "A few query rows over many keys: the query heads of a kv head become rows of one tile, so that keys "
+                "are read once.",
+     .descriptor = "attention_forward {type} b64 q1 k8192 h32/8 d{dim} layout=paged:16",
+     .instead = {},
+     .peers = {"fp8 caches; bf16 at pages of 16 and 64", "yes; also fp8 and int8 caches"}},
+    {.name = "unified",
+     .title = "Unified",
+     .meaning = "Prompts, pieces of prompts and single tokens in one call: packed queries over a paged cache.",
+     .descriptor = "attention_forward {type} b3 q512 k4096 h32/8 d{dim} causal layout=paged:16 q_lengths=512,1,7",
+     .instead = {},
+     .peers = {"by its generic kernel", "in Triton"}},
+    {.name = "split",
+     .title = "Split keys",
+     .meaning = "Runs of keys side by side, merged in one fixed order: the number of runs shows in no bit.",
+     .descriptor = "attention_forward {type} b1 q1 k131072 h32/8 d{dim} splits=64",
+     .instead = {},
+     .peers = {"shows in the bits", "shows in the bits"}},
+    {.name = "invariant",
+     .title = "Batch-invariant",
+     .meaning =
+         "Every call is: batch, padding, packing, pages, splits and pipelines show in no bit (docs/invariance.md).",
+     .descriptor = "attention_forward {type} b8 q1 k8192 h32/8 d{dim}",
+     .instead = {},
+     .peers = {"no", "no"}},
+    {.name = "block-sparse",
+     .title = "Block-sparse",
+     .meaning = "Blocks of queries see chosen blocks of keys.",
+     .descriptor = "attention_forward {type} b1 q4096 k4096 h32/8 d{dim} lists=64x64",
+     .instead = {},
+     .peers = {"no", "not causal, blocks of 128"}},
+    {.name = "top-k",
+     .title = "Top-k keys",
+     .meaning = "Each query names the keys that it sees (DeepSeek V3.2, GLM-5), by number or by slot of the cache; "
+                "a list for all heads or for each kv head, and a second one over a second cache (DeepSeek V4). In "
+                "latent attention, too (attention_latent, with the same words).",
+     .descriptor = "attention_forward {type} b48 q1 k131072 h32/8 d{dim} layout=paged:64 top_k=2048",
+     .instead = {},
+     .peers = {"in MLA, decode, fp8", "in MLA and for prefill"}},
+    {.name = "fp8",
+     .title = "fp8 and int8 caches",
+     .meaning =
+         "Keys and values in 8 bits, half as large in memory, under queries of 16 bits: e4m3 and e5m2, on gfx942 "
+         "their FNUZ forms, and int8. Widened exactly; scales for all, for kv heads, for sequences and for each "
+         "token of a kv head.",
+     .descriptor = "attention_forward {type} b64 q1 k8192 h64/8 d{dim} cache={format} cache_scales=h",
+     .instead = {},
+     .peers = {"caches", "caches"}},
+    {.name = "fp8-queries",
+     .title = "fp8 queries, keys and values",
+     .meaning = "Q, K and V all in e4m3: products and weights of 8 bits, O in 16 bits or fp32. Scales for all, for kv "
+                "heads and for sequences.",
+     .descriptor = "attention_forward {type} b1 q8192 k8192 h16/4 d{dim} queries=e4m3 cache_scales=h",
+     .instead = {},
+     .peers = {"gfx950, head dim 128", "head dims 128 and 256"}},
+    {.name = "int8",
+     .title = "int8",
+     .meaning = "Q and K in 8-bit integers under values of 16 bits: sums of products are exact. "
+                "Scales for all, for heads and for tokens; dense and packed.",
+     .descriptor = "attention_forward {type} b1 q4096 k4096 h16/4 d{dim} qk=i8 cache_scales=token",
+     .instead = {},
+     .peers = {"no", "gfx950, head dim 128; caches"}},
+    {.name = "dropout",
+     .title = "Dropout",
+     .meaning = "Weights are dropped at random while training.",
+     .descriptor = {},
+     .instead = "It belongs to training, and the family of gradients has room for it.",
+     .peers = {"no", "through CK and Triton"}}};
+
+// The first question that is answered with yes decides.
+constexpr Branch branches[] = {
+    {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
+    {.question = "Do index queries and keys say which keys each row is to attend to, and is that list what you want?",
+     .variant = "indexer"},
+    {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
+     .variant = "mla"},
+    {.question = "Does a list name the keys that each row sees?", .variant = "top-k"},
+    {.question = "Do lists name blocks of keys, for blocks of rows?", .variant = "block-sparse"},
+    {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",
+     .variant = "decode"},
+    {.question = "In pages, and prompts, pieces and single tokens come in one batch?", .variant = "unified"},
+    {.question = "In pages otherwise?", .variant = "paged"},
+    {.question = "Do sequences of different lengths stand one after the other?", .variant = "packed"},
+    {.question = "Are they padded to one length?", .variant = "padded"},
+    {.question = "One row, or few, over very many keys?", .variant = "split"},
+    {.question = "Does a row see only the keys of its own chunk of positions?", .variant = "chunked"},
+    {.question = "Does a row see only keys near it?", .variant = "windowed"},
+    {.question = "Do all rows see a prefix, and then each its own past?", .variant = "prefix"},
+    {.question = "Does a row see its past only?", .variant = "causal"},
+    {.question = "Are there fewer kv heads than query heads?", .variant = "gqa"},
+    {.question = "Else:", .variant = "mha"}};
+
+class AttentionVariants final : public tools::Variants {
+ public:
+  std::span<const Branch> decision_tree() const override { return branches; }
   std::vector<std::string> peers() const override { return {"FlyDSL (2026-08-21)", "AITER (2026-08-22)"}; }
   std::vector<std::string> types() const override { return {"bf16", "fp16"}; }
   std::string format_of(const std::string& target) const override { return attention::program::e4m3_of(target); }
@@ -217,7 +208,7 @@ class AttentionVariants final : public Variants {
                                    {.title = "LSE", .words = "lse"},
                                    {.title = "O in fp32", .words = "o=fp32"},
                                    {.title = "Q in fp32", .words = "q=fp32"}};
-    for (const ModifierRow& row : modifier_rows) {
+    for (const attention::ModifierRow& row : attention::modifier_rows) {
       std::string word(row.word);
       words.push_back({.title = word,
                        .words = row.number != nullptr ? word + "=30"
@@ -227,39 +218,13 @@ class AttentionVariants final : public Variants {
     words.push_back({.title = "split", .words = "splits=4"});
     return words;
   }
-
-  std::vector<Branch> decision_tree() const override {
-    return {
-        {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
-        {.question =
-             "Do index queries and keys say which keys each row is to attend to, and is that list what you want?",
-         .variant = "indexer"},
-        {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
-         .variant = "mla"},
-        {.question = "Does a list name the keys that each row sees?", .variant = "top-k"},
-        {.question = "Do lists name blocks of keys, for blocks of rows?", .variant = "block-sparse"},
-        {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",
-         .variant = "decode"},
-        {.question = "In pages, and prompts, pieces and single tokens come in one batch?", .variant = "unified"},
-        {.question = "In pages otherwise?", .variant = "paged"},
-        {.question = "Do sequences of different lengths stand one after the other?", .variant = "packed"},
-        {.question = "Are they padded to one length?", .variant = "padded"},
-        {.question = "One row, or few, over very many keys?", .variant = "split"},
-        {.question = "Does a row see only the keys of its own chunk of positions?", .variant = "chunked"},
-        {.question = "Does a row see only keys near it?", .variant = "windowed"},
-        {.question = "Do all rows see a prefix, and then each its own past?", .variant = "prefix"},
-        {.question = "Does a row see its past only?", .variant = "causal"},
-        {.question = "Are there fewer kv heads than query heads?", .variant = "gqa"},
-        {.question = "Else:", .variant = "mha"}};
-  }
-
-  std::vector<Question> questions() const override { return choice_questions(); }
-  Result<ChosenCall> choose(const Answers& answers) const override { return chosen_call(answers); }
 };
 
 }  // namespace
 
-const Variants& attention_variants() {
+std::span<const Variant> variant_rows() { return variants; }
+
+const tools::Variants& attention_variants() {
   static const AttentionVariants only;
   return only;
 }

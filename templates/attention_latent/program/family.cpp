@@ -13,6 +13,7 @@
 #include "templates/attention_latent/program/list_invariance.h"
 #include "templates/attention_latent/program/tuning.h"
 #include "tools/array_problem.h"
+#include "tools/variants/variants.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
@@ -107,9 +108,20 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   return make_problem(std::move(problem));
 }
 
+constexpr tools::Variant variant_row[] = {
+    {.name = "mla",
+     .title = "Latent attention (MLA), absorbed",
+     .meaning = "One latent of 576 elements a key, of which 512 are its value (or 512 and 512, 320 and 256), "
+                "for 1 to 128 heads: decode, several rows a sequence, and prompts. "
+                "Not absorbed, keys of 192 and values of 128, it is a head dim of attention_forward.",
+     .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
+     .instead = {},
+     .peers = {"decode, fp8", "decode and prefill"}}};
+
 class AttentionLatent : public Family {
  public:
   std::string_view name() const override { return "attention_latent"; }
+  std::span<const tools::Variant> variant_rows() const override { return variant_row; }
   std::string_view grammar() const override {
     return "attention_latent <bf16|fp16> b<batch> q<query length> k<key length> h<heads> d576/512|d512|d320/256 "
            "[causal[=<prefix>]] [lse] [apart] [layout=packed|paged:<n>] [q_lengths=<n,…>] [k_lengths=<n,…>] "

@@ -16,6 +16,7 @@
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
 #include "tools/stored_numbers.h"
+#include "tools/variants/variants.h"
 
 namespace wavejit::softmax_lse::program {
 namespace {
@@ -88,9 +89,18 @@ VisibleKeys seen(const Said& said, std::int64_t batch, std::int64_t row) {
   return visible_keys(rules_of(said.mask, said.rows, keys), row, keys);
 }
 
+constexpr tools::Variant variant_row[] = {
+    {.name = "softmax",
+     .title = "Softmax with its LSE",
+     .meaning = "From raw scores to weights and log-sum-exp, rows of any length, in attention's arithmetic.",
+     .descriptor = "softmax_lse {type} b1 h32 q128 k4096 causal lse",
+     .instead = {},
+     .peers = {"softmax without masks", "softmax without masks"}}};
+
 class SoftmaxLse : public Family {
  public:
   std::string_view name() const override { return "softmax_lse"; }
+  std::span<const tools::Variant> variant_rows() const override { return variant_row; }
   std::string_view grammar() const override {
     return "softmax_lse <fp32|fp16|bf16> b<batch> h<heads> q<rows> k<keys> [weights=<fp32|fp16|bf16|none>] "
            "[causal[=<prefix>]] [window=<left>,<right>] [lse] [k_lengths=<n,…>] [scale=<x>] [unaligned] [seed=<n>]";

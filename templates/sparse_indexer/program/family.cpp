@@ -24,6 +24,7 @@
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 #include "tools/canonical_line.h"
+#include "tools/variants/variants.h"
 
 namespace wavejit::sparse_indexer::program {
 namespace {
@@ -242,9 +243,19 @@ wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const
   return call;
 }
 
+constexpr tools::Variant variant_row[] = {
+    {.name = "indexer",
+     .title = "Indexer of sparse attention",
+     .meaning = "Which keys each row is to attend to: scores of index heads, and the k largest of a row. The same list "
+                "whatever the batch.",
+     .descriptor = "sparse_indexer {type} b48 q1 k131072 h64 page=64 top=2048",
+     .instead = {},
+     .peers = {"no", "in fp8; which of equal scores is open"}}};
+
 class SparseIndexer : public Family {
  public:
   std::string_view name() const override { return "sparse_indexer"; }
+  std::span<const tools::Variant> variant_rows() const override { return variant_row; }
   std::string_view grammar() const override {
     return "sparse_indexer <bf16|fp16|e4m3|e4m3_fnuz|fp32> b<batch> q<rows> k<keys> [h<index heads>] [page=<keys>] "
            "[key_scales] [top=<keys>] [scores] [causal[=<prefix>]] [window=<left>,<right>] [k_lengths=<n,…>] [seed=<n>]";
