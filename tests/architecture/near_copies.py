@@ -12,9 +12,10 @@ import collections
 import pathlib
 import re
 import sys
+import tempfile
 
-# Lines in runs of at least three. It may only fall.
-MOST = 3000
+# Lines in runs of at least three (2,294 at bf4eb831, by this count). It may only fall.
+MOST = 1700
 FOLDERS = ("kernel", "call", "emit", "api", "program")
 NO_LINE = re.compile(r"^(//.*|#.*|[{}();,\[\]]*|namespace .*|using .*|}  // namespace.*|else|break;|default:|public:|private:|return {};)$")
 
@@ -75,7 +76,20 @@ def folder_of(place: str) -> str:
     return next((folder for folder in FOLDERS if f"/{folder}/" in place), "other")
 
 
+def self_test() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        for family in ("one_way", "other_way"):
+            path = pathlib.Path(folder, "templates", family, "call", "call.cpp")
+            path.parent.mkdir(parents=True)
+            path.write_text(f"// Of {family}.\nint a = {family}(1);\nint b = 2;\nint c = 3;\nint d_{family} = 4;\nint {len(family)};\n", encoding="utf-8")
+        assert sorted(length for length, _, _ in runs(pathlib.Path(folder), 3)) == [4, 4], runs(pathlib.Path(folder), 3)
+    print("near_copies.py sees what two families have in common")
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1] == "--self-test":
+        return self_test()
     root = pathlib.Path(sys.argv[1])
     if len(sys.argv) > 2:
         for length, place, other in sorted((run for run in runs(root, 3) if run[0] >= int(sys.argv[2])), reverse=True):
