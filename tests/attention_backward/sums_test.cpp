@@ -68,9 +68,9 @@ Arrays of_keys(const Arrays& all, const Piece& piece) {
   Arrays part = all;
   const std::int64_t keys = all.experiment.key_length;
   part.experiment.key_length = piece.end - piece.first;
-  part.experiment.mask = WAVEJIT_MASK_WINDOW;
-  part.experiment.window_left = -1;
-  part.experiment.window_right = static_cast<std::int32_t>(keys - piece.end);
+  part.experiment.mask.bits = WAVEJIT_MASK_WINDOW;
+  part.experiment.mask.window_left = -1;
+  part.experiment.mask.window_right = static_cast<std::int32_t>(keys - piece.end);
   for (auto* values : {&part.k, &part.v}) cut_rows(*values, keys, piece);
   return part;
 }

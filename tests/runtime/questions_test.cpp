@@ -2,6 +2,7 @@
 // What a caller asks of a call before it makes it; calls that must not compile, and kernels that are made behind them;
 // where log lines go.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -115,6 +116,22 @@ TEST_F(Questions, PreparedACallLaunchesNothingAndIsReady) {
   const Call impossible = good_call(1, 4, 4, 1, 1, 264);
   EXPECT_EQ(status_of(ForwardCalls::prepare(*engine, &impossible)), WAVEJIT_UNSUPPORTED);
   EXPECT_EQ(statistics_of(*engine).refused_sealed, 1U);
+}
+
+// A newer caller's struct ends with fields that this library does not know, all of them 0.
+TEST_F(Questions, ALargerStructIsAskedAsItIs) {
+  const auto engine = make_engine();
+  struct Newer {
+    Call call;
+    std::array<unsigned char, 64> more;
+  } newer = {.call = good_call(1, 1, 16384, 64, 8, 128), .more = {}};
+  newer.call.head.size = sizeof newer;
+  const auto bytes = ForwardCalls::workspace(*engine, &newer.call);
+  ASSERT_TRUE(bytes) << bytes.error().detail;
+  EXPECT_GT(*bytes, 0U);
+  EXPECT_TRUE(ForwardCalls::supports(*engine, &newer.call));
+  EXPECT_TRUE(ForwardCalls::describe(*engine, &newer.call));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &newer.call, nullptr));
 }
 
 // No later call is cold: what a capture may need must be made here, too.

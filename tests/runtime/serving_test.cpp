@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <latch>
 #include <nlohmann/json.hpp>
@@ -337,6 +339,48 @@ TEST_F(Serving, AColdDecodeCallMakesItsOwnKernelsFirst) {
   EXPECT_EQ(statistics.prepared, 2U);
   EXPECT_EQ(statistics.compiled, 3U);  // calls and lines, not kernels
   EXPECT_EQ(statistics.memory_hits, 0U);
+}
+
+// A capture without counters takes two launches: what is missing then, and named, are their kernels, though those of one
+// launch are on their way.
+TEST_F(Serving, ACaptureWithoutCountersAsksForTwoLaunches) {
+  const auto engine = make_engine();
+  std::atomic<bool> captured{false};
+  const auto begun = std::chrono::steady_clock::now();
+  fake_codegen().awaits = [&] {
+    return captured.load() || std::chrono::steady_clock::now() - begun > std::chrono::seconds(5);
+  };
+  auto call = split_decode();
+  call.head.flags = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
+  ASSERT_FALSE(ForwardCalls::run(*engine, &call, nullptr));
+  call.head.flags = 0;
+  call.split.workspace = fake_address(900);
+  call.split.workspace_bytes = std::size_t{1} << 28U;
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusActive;
+  const auto refused = ForwardCalls::run(*engine, &call, created_stream());
+  fake_hip().capturing = hip_abi::hipStreamCaptureStatusNone;
+  captured = true;
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, WAVEJIT_NOT_READY);
+  EXPECT_THAT(refused.error().detail, HasSubstr("launches=2"));
+  EXPECT_EQ(fake_hip().launches, 0U);
+  engine->seal(true);
+}
+
+// Kernels that leave the keys whole serve a call that may not compile, and no other.
+TEST_F(Serving, WholeKeysAreReadyForCallsThatMayNotCompile) {
+  const auto engine = make_engine();
+  auto call = good_call(1, 1, 4096, 8, 1, 64);
+  call.split.splits = 1;
+  ASSERT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
+  call.split.splits = 4;
+  const auto would_compile = ForwardCalls::is_ready(*engine, &call);
+  ASSERT_FALSE(would_compile);
+  EXPECT_EQ(would_compile.error().status, WAVEJIT_NOT_READY);
+  call.head.flags = WAVEJIT_NO_COMPILE;
+  EXPECT_TRUE(ForwardCalls::is_ready(*engine, &call));
+  EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
+  EXPECT_EQ(fake_hip().launches, 2U);
 }
 
 TEST_F(Serving, ARefusedDecodeCallIsCountedOnce) {

@@ -39,7 +39,7 @@ TEST(ReferenceTest, CausalIsAlignedBottomRight) {
   const auto seen = [](std::int64_t queries, std::int64_t keys) {
     const Array q = array_of({1, queries, 1, 1}, std::vector<float>(static_cast<std::size_t>(queries), 0));
     const Array k = array_of({1, keys, 1, 1}, std::vector<float>(static_cast<std::size_t>(keys), 0));
-    const AttentionArrays problem{.q = &q, .k = &k, .v = &k, .scale = 1, .mask = {.bits = WAVEJIT_MASK_CAUSAL}};
+    const AttentionArrays problem{.q = &q, .k = &k, .v = &k, .scale = 1, .mask = mask_of(WAVEJIT_MASK_CAUSAL)};
     std::vector<double> counts;
     for (const double lse : exact_attention(problem).lse) counts.push_back(std::exp(lse));
     return counts;

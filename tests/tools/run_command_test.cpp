@@ -91,9 +91,8 @@ TEST_F(RunCommandTest, ComputesAttentionOnBothTargetsAndFindsTheKernelAgain) {
       const auto q = read_npy("q", scratch_ / "q.npy", type);
       const auto k = read_npy("k", scratch_ / "k.npy", type);
       const auto v = read_npy("v", scratch_ / "v.npy", type);
-      expect_close(
-          scratch_,
-          {.type = type, .q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = {.bits = WAVEJIT_MASK_CAUSAL}});
+      expect_close(scratch_,
+                   {.type = type, .q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = mask_of(WAVEJIT_MASK_CAUSAL)});
 
       const Outcome warm = run(words);
       ASSERT_EQ(warm.code, 0) << warm.err;
@@ -272,13 +271,13 @@ TEST_F(RunCommandTest, LocalChunksAndFlagsOfSequences) {
     };
     ASSERT_EQ(with({}).code, 0);
     const std::string plain = read_text(scratch_ / "o.npy");
-    AttentionArrays problem = {.q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = {.bits = WAVEJIT_MASK_CAUSAL}};
+    AttentionArrays problem = {.q = &*q, .k = &*k, .v = &*v, .scale = 0.125F, .mask = mask_of(WAVEJIT_MASK_CAUSAL)};
 
     const Outcome chunked = with({"--local-chunk", "24"});
     ASSERT_EQ(chunked.code, 0) << chunked.err << chunked.out;
     EXPECT_THAT(chunked.out, HasSubstr(" chunked"));
     EXPECT_NE(read_text(scratch_ / "o.npy"), plain);
-    problem.mask = {.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED, .local_chunk = 24};
+    problem.mask = mask_of(WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED, 24);
     expect_close(scratch_, problem);
 
     const Outcome flagged = with({"--causal-flags", scratch_ / "flags.npy"});
@@ -286,7 +285,7 @@ TEST_F(RunCommandTest, LocalChunksAndFlagsOfSequences) {
     EXPECT_THAT(flagged.out, HasSubstr(" causal_flags"));
     EXPECT_NE(read_text(scratch_ / "o.npy"), plain);
     const std::vector<std::uint8_t> bytes = {0, 1};
-    problem.mask = {.bits = WAVEJIT_MASK_CAUSAL};
+    problem.mask = mask_of(WAVEJIT_MASK_CAUSAL);
     problem.causal_flags = bytes;
     expect_close(scratch_, problem);
   }

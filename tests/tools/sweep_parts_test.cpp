@@ -112,10 +112,10 @@ TEST(SweepProblemTest, EveryWordArrives) {
   EXPECT_EQ(p.head_dim_qk, 128);
   EXPECT_EQ(p.head_dim_v, 64);
   EXPECT_EQ(p.group(), 2);
-  EXPECT_EQ(p.mask, WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX);
-  EXPECT_EQ(p.causal_prefix, 1);
-  EXPECT_EQ(p.window_left, 3);
-  EXPECT_EQ(p.window_right, -1);
+  EXPECT_EQ(p.mask.bits, WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX);
+  EXPECT_EQ(p.mask.causal_prefix, 1);
+  EXPECT_EQ(p.mask.window_left, 3);
+  EXPECT_EQ(p.mask.window_right, -1);
   EXPECT_TRUE(p.lse);
   EXPECT_TRUE(p.packed_queries());
   EXPECT_EQ(p.query_lengths, (std::vector<std::int64_t>{7, 2}));
@@ -143,7 +143,7 @@ TEST(SweepProblemTest, DefaultsAreFilledIn) {
   const Experiment p = problem_of("attention_forward fp16 b1 q1 k1 h1 d64");
   EXPECT_EQ(p.scale, 0.125F);
   EXPECT_EQ(p.inputs, "normal");
-  EXPECT_EQ(p.mask, WAVEJIT_MASK_NONE);
+  EXPECT_EQ(p.mask.bits, WAVEJIT_MASK_NONE);
   EXPECT_EQ(p.splits, 0);
   EXPECT_FALSE(p.lse);
 }

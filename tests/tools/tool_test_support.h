@@ -27,10 +27,19 @@
 #include "tests/support/scratch_directory.h"
 #include "tools/half.h"
 #include "tools/npy.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
 
 using tests::ScratchDirectory;
+
+// A mask of a call; `chunk`: of WAVEJIT_MASK_CHUNKED.
+inline wavejit_masking mask_of(std::int32_t bits, std::int32_t chunk = 0) {
+  wavejit_masking mask{};
+  mask.bits = bits;
+  mask.local_chunk = chunk;
+  return mask;
+}
 
 inline std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

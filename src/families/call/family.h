@@ -59,8 +59,7 @@ struct Explanation {
   std::vector<Refusal> refused;
 };
 
-// ---- A call under way
-// -------------------------------------------------------------------------------------------------
+// ---- A call under way -----------------------------------------------------------------------------------------------
 
 // The most kernels that one call launches.
 inline constexpr std::size_t max_launches = 4;
@@ -117,25 +116,27 @@ class Call {
   std::uint32_t rounds = 1;
   std::uint32_t round = 0;
   void* workspace = nullptr;  // the caller's; null: the engine's own
-  // Counters of workgroups that arrive, 32 bits each: zeros before each launch and behind it, the engine's, of no
-  // launch that may run beside this one. How many; where they are is said before `plan`.
-  std::uint32_t arrivals = 0;
-  void* arrival_counters = nullptr;
+  // Counters by which workgroups find out which of them arrives last, 32 bits each. The engine owns them: they are zero
+  // before and after each launch, and no launch that may run at the same time shares them.
+  std::uint32_t arrivals = 0;             // how many the call needs
+  void* arrival_counters = nullptr;       // where they are; set before `plan` is called
   wavejit_call_report* report = nullptr;  // null: not wanted
   bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first
 
   // The launches of `kernels`, which are the route's for this call's shape. `memory` has workspace_bytes bytes.
   virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
 
-  // How a call whose keys are split may be launched, with equal bits (docs/split-keys.md): as its plan has it; with its
-  // keys whole, which needs no workspace; or with its parts merged by a second launch, which needs no counters. The
-  // engine takes another way than the plan's where a capture lacks either, or where kernels are missing that may not be
-  // made now.
+  // A call whose keys are split can be launched in three ways with equal bits (docs/split-keys.md): as it was planned;
+  // with its keys whole, which needs no workspace; or with its parts merged by a second launch, which needs no counters.
+  // The engine takes another way than the planned one when a capture has no workspace or no counters, and when kernels
+  // are missing that may not be compiled now.
   enum class Way : std::uint8_t { planned, whole, two_launches };
-  bool may_go_whole = false;      // its keys are split, and need not be
-  bool chose_to_split = false;    // and nobody said so but the plan,
-  bool chose_one_launch = false;  // or that one launch merges
-  // Plans the call anew. Asked only of one that may_go_whole.
+  Way way = Way::planned;
+  bool may_go_whole = false;      // the keys are split, and Way::whole is possible
+  bool chose_to_split = false;    // the plan chose to split the keys; the caller did not ask for it
+  bool chose_one_launch = false;  // the plan chose to merge in one launch; the caller did not ask for it
+  // Plans the call again, and sets `way`. Only calls that may_go_whole are asked for `whole`, and only those with arrivals for
+  // `two_launches`.
   virtual void take(Way /*way*/) {}
 
   // Whether the workspace that the caller brings is large enough, and nobody else's.
@@ -223,8 +224,7 @@ class Family {
   ~Family() = default;
 };
 
-// ---- All of them
-// --------------------------------------------------------------------------------------------------------
+// ---- All of them ----------------------------------------------------------------------------------------------------
 
 // registry.cpp. In the order of WAVEJIT_FAMILIES (CMakeLists.txt).
 std::span<const Family* const> registered();

@@ -8,10 +8,9 @@
 //   ...check, plan...
 //   known.keep(engine.number(), call, bytes_of, plan);
 //
-// A call is known when its struct is, byte for byte, that of a call which was checked, but for pointers that may move.
-// Of those it is asked what a check asks of an address: whether it is null, how it is aligned, and that no output
-// shares memory with anything. What is not certain here is no fault: the call is checked as any other, which words its
-// refusal.
+// A call is known if its struct equals, byte for byte, that of a call that was checked before. Pointers listed in
+// moving_pointers may differ; what a check asks of an address is asked of them: whether it is null, how it is aligned, and
+// that no output shares memory with anything. A call that is not known gets the full check, which words its refusal.
 //
 // Thread-safe where each thread has its own. Nothing is allocated.
 #pragma once

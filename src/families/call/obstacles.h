@@ -25,7 +25,7 @@ using ChangeOfCode = std::function<std::uint64_t(std::uint64_t)>;
 struct Change {
   std::string value;  // "128"; empty: the word is left out
   ChangeOfCode made;
-  // A change that fills a gap is told where none that is nearer was, on its side of the problem's own value.
+  // A change that fills a gap is named only if no nearer one was, on the same side of the problem's own value.
   enum class Side : std::uint8_t { below, above };
   Side side = Side::below;
   bool fills_gap = false;

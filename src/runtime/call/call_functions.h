@@ -11,9 +11,9 @@
 //
 //   extern "C" wavejit_status wavejit_softmax_lse(…) { return run_call<Calls>(engine, arguments, stream); }
 //
-// A class that has `is_remembered` as well has its calls remembered (families/call/known_calls.h): whether this one may
-// be, which is one whose plan hangs on no address but those of moving_pointers; `bytes_of(tensor)` says what a tensor
-// touches. A class may have `workspace`, where a call has use for more than it needs.
+// A thread remembers its last calls (families/call/known_calls.h) if the class has `is_remembered` as well. It says
+// whether a call may be remembered: its plan may depend on no address except those in moving_pointers. `bytes_of(tensor)`
+// says how many bytes a tensor touches. A class may also have `workspace`, if a call can use more memory than it needs.
 #pragma once
 
 #include <cstddef>
@@ -76,13 +76,14 @@ struct Answers {
     return asked<void>(engine, arguments, [&](auto& call) { return engine.is_ready(call); });
   }
   static Result<void> prepare(Engine& engine, const Arguments* arguments) {
-    return asked<void>(engine, arguments, [&](auto& call) { return engine.load(call); });
+    return asked<void>(engine, arguments, [&](auto& call) { return engine.prepare_call(call); });
   }
   // As if the call brought no workspace: whoever asks for the size has none yet.
   static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
     const auto is_good = Calls::plan(engine, arguments);
     if (!is_good) return std::unexpected(is_good.error());
     Arguments without = *arguments;
+    without.head.size = sizeof without;  // a larger struct ends with zeros, which were looked at
     if constexpr (requires { without.split; }) {
       without.split.workspace = nullptr;
       without.split.workspace_bytes = 0;

@@ -29,9 +29,9 @@ void Engine::load_behind(const families::Call& call) {
   if (!sealed() && !is_loaded(call)) background_.add(call.shape(), call.descriptor(families::Call::Line::of_kernels));
 }
 
-// A capture has no room for kernels that are missing: those that it may need one day, where it has no workspace or no
-// counters are left, are made behind the first call that needs none of them. Not where a caller said how many runs or
-// launches there are.
+// Nothing can be compiled while a stream is captured, and a capture may need other kernels than the calls before it: it
+// may lack a workspace, or find no counters left. So the first call has those compiled in the background, unless its
+// caller said how many runs or launches there are.
 void Engine::load_for_captures_behind(families::Call& call) {
   using Way = families::Call::Way;
   const bool may_go_whole = call.may_go_whole && call.chose_to_split;
@@ -47,12 +47,13 @@ void Engine::load_for_captures_behind(families::Call& call) {
 
 [[gnu::cold, gnu::noinline]] Resolution Engine::miss(families::Call& call, hip_abi::hipStream_t stream,
                                                      Phases& phases) {
-  // Where none may be made now, the kernels that leave the keys whole are as good, if they are there.
+  // If nothing may be compiled now, kernels that leave the keys whole do as well, should they be loaded.
   if (call.may_go_whole && !may_load(call, stream)) {
+    const families::Call::Way before = call.way;  // two launches, for a capture without counters
     call.take(families::Call::Way::whole);
     if (const LoadedKernels* kernels = resolver_.find(call.shape()))
       return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
-    call.take(families::Call::Way::planned);
+    call.take(before);
   }
   const families::Shape& shape = call.shape();
   const std::string line = call.descriptor(families::Call::Line::of_kernels);

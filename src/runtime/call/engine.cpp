@@ -151,8 +151,9 @@ Result<void> Engine::is_ready(families::Call& call) const {
   if (auto supported = supports(call); !supported) return supported;
   if (is_loaded(call)) return {};
   const std::string line = call.descriptor(families::Call::Line::of_kernels);
-  // As miss() has it.
-  if (call.may_go_whole) {
+  // A call that may not compile launches kernels that leave its keys whole (miss()).
+  const bool may_compile = !sealed() && call.when_missing() == families::Call::WhenMissing::make_them;
+  if (call.may_go_whole && !may_compile) {
     call.take(families::Call::Way::whole);
     if (is_loaded(call)) return {};
   }
@@ -174,11 +175,10 @@ Result<void> Engine::check_room(const families::Call& call) const {
 // own from then on; where there are none, two launches merge. Slower, and the same bits.
 Result<void> Engine::settle_memory(families::Call& call, hip_abi::hipStream_t stream) {
   using Way = families::Call::Way;
+  if (call.workspace == nullptr && call.may_go_whole && is_capturing(stream)) [[unlikely]]
+    call.take(Way::whole);
   if (auto room = check_room(call); !room) return room;
-  if (call.workspace == nullptr) {
-    if (call.may_go_whole && is_capturing(stream)) [[unlikely]]
-      call.take(Way::whole);
-  } else if (call.arrivals != 0 && is_capturing(stream)) [[unlikely]] {
+  if (call.workspace != nullptr && call.arrivals != 0 && is_capturing(stream)) [[unlikely]] {
     call.arrival_counters = workspaces_.captured_counters(call.arrivals);
     if (call.arrival_counters == nullptr) call.take(Way::two_launches);
   }

@@ -55,7 +55,7 @@ class Engine {
   Result<void> is_ready(families::Call& call) const;
   // Makes the kernels of a call that supports() takes, as a line of prepare() does, and waits for them; those that a
   // capture of it may need come behind.
-  Result<void> load(families::Call& call);
+  Result<void> prepare_call(families::Call& call);
   // The architecture's row with the dies and compute units of this device.
   const boards::Board& target_row() const noexcept { return target_; }
   const families::Toggles& toggles() const noexcept { return toggles_; }

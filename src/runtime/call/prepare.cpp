@@ -174,7 +174,7 @@ Result<void> Engine::prepare(std::span<const char* const> lines, int jobs, std::
   return board.result();
 }
 
-Result<void> Engine::load(families::Call& call) {
+Result<void> Engine::prepare_call(families::Call& call) {
   if (auto supported = supports(call); !supported) return supported;
   statistics_.prepared.fetch_add(1);
   if (is_loaded(call)) {

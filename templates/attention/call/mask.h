@@ -28,8 +28,8 @@ constexpr MaskChoice as_window(MaskChoice choice) {
 }
 
 // How many of `keys` lie up to the diagonal of the last of `rows`, under a causal mask whose diagonal begins at key
-// `prefix`. No row sees the keys behind, and kernels that are told this length do not multiply their values: they may be
-// NaN. A diagonal that ends at the last key leaves none.
+// `prefix`. No row sees later keys, and kernels that are given this length do not multiply their values, which may
+// be NaN. If the diagonal ends at the last key, there are no later keys.
 constexpr std::uint32_t keys_to_last_diagonal(std::uint32_t keys, std::uint32_t rows, std::int32_t prefix) {
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(keys, std::uint64_t{rows} + static_cast<std::uint32_t>(prefix)));

@@ -22,6 +22,7 @@ class SplitCall : public families::Call {
   SplitCall& operator=(const SplitCall&) = delete;
 
   [[gnu::cold, gnu::noinline]] void take(Way way) override {
+    this->way = way;
     auto problem = problem_;
     problem.splits = way == Way::whole ? 1 : static_cast<std::uint32_t>(call_.split.splits);
     problem.launches = way == Way::two_launches ? Launches::two : launches_of(call_.head.flags);

@@ -69,9 +69,10 @@ constexpr std::uintptr_t tensor_alignment = 16;
 constexpr std::int64_t max_slice_stride = std::int64_t{1} << 31;
 
 struct TensorRules {
-  std::int32_t dtype;        // that of q
-  bool may_be_fp32 = false;  // instead
-  // That kernels have: strides follow from one, and a refusal names them. Empty: it speaks of the stride.
+  std::int32_t dtype;        // the type that it must have
+  bool may_be_fp32 = false;  // fp32 is accepted, too
+  // Head dims that have kernels. A stride that is wrong because of another head dim is refused with these; empty: as a
+  // stride.
   std::span<const HeadDims> head_dims = {};
   bool by_head = false;  // a kernel bounds a slice of one head, not of all heads of a batch
   // The rows of the longest packed sequence, each of which kernels bound by itself. Below 0: the tensor is not packed.
@@ -105,8 +106,8 @@ families::Result<void> check_scattered(const Named& named, const TensorRules& ru
 [[gnu::cold]] families::Failure bad_slice(const Named& named, const TensorRules& rules, std::uint64_t slice);
 [[gnu::cold]] families::Failure bad_batch_stride(const Named& named);
 
-// Whether nothing of check_tensor refuses it, as few instructions say it of a tensor with rows: hot, four of them a
-// call. What it does not take may still be good.
+// A quick test for tensors with rows: true if check_tensor would take the tensor. False says nothing. Hot: four tensors a
+// call.
 inline bool is_plain(const wavejit_tensor& t, const TensorRules& rules) {
   const std::uint64_t bytes = element_bytes_of(t);
   const auto granule_mask = static_cast<std::uint64_t>(stride_granule(bytes) - 1);

@@ -58,14 +58,7 @@ std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   return firsts;
 }
 
-void take_mask(const MaskWords& words, Experiment& to) {
-  const wavejit_masking mask = masking_of(words);
-  to.mask = mask.bits;
-  to.causal_prefix = mask.causal_prefix;
-  to.window_left = mask.window_left;
-  to.window_right = mask.window_right;
-  to.local_chunk = mask.local_chunk;
-}
+void take_mask(const MaskWords& words, Experiment& to) { to.mask = masking_of(words); }
 
 void take_modifiers(const std::array<DescribedModifier, modifier_count>& words, Experiment& to) {
   for (std::size_t i = 0; i < modifier_count; ++i)
@@ -101,12 +94,9 @@ std::vector<Sequence> sequences_of(const Experiment& problem) {
 }
 
 ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
-  ScoreRules rules = rules_of(CallMask{.bits = problem.mask & ~(sequence.has_diagonal ? 0 : WAVEJIT_MASK_CAUSAL),
-                                       .causal_prefix = problem.causal_prefix,
-                                       .window_left = problem.window_left,
-                                       .window_right = problem.window_right,
-                                       .local_chunk = problem.local_chunk},
-                              sequence.queries, sequence.keys);
+  wavejit_masking mask = problem.mask;
+  if (!sequence.has_diagonal) mask.bits &= ~WAVEJIT_MASK_CAUSAL;
+  ScoreRules rules = rules_of(mask, sequence.queries, sequence.keys);
   rules.scale = static_cast<double>(problem.scale);
   rules.half_scores = problem.half_scores;
   return rules;

@@ -44,11 +44,7 @@ struct Experiment {
   std::int64_t kv_heads = 1;
   std::int64_t head_dim_qk = 64;
   std::int64_t head_dim_v = 64;
-  std::int32_t mask = WAVEJIT_MASK_NONE;  // bits of enum wavejit_mask
-  std::int64_t causal_prefix = 0;
-  std::int32_t window_left = 0;
-  std::int32_t window_right = 0;
-  std::int64_t local_chunk = 0;
+  wavejit_masking mask = {};  // without flags:
   bool causal_flags = false;  // every second sequence has no diagonal
   bool lse = false;
   // In memory the rows of the tensor are contiguous, in place of the dims of a row.

@@ -48,8 +48,8 @@ void MaskOptions::add_to(CLI::App& command, const std::string& row, MaskKinds ki
              "numbers of keys from 1 are");
 }
 
-CallMask MaskOptions::given() const {
-  CallMask mask;
+wavejit_masking MaskOptions::given() const {
+  wavejit_masking mask{};
   if (causal_ || !prefix_.empty()) mask.bits |= WAVEJIT_MASK_CAUSAL;
   if (const auto prefix = parse_prefix(prefix_)) {
     mask.bits |= WAVEJIT_MASK_PREFIX;
@@ -62,18 +62,15 @@ CallMask MaskOptions::given() const {
   }
   if (const auto chunk = parse_chunk(local_chunk_)) {
     mask.bits |= WAVEJIT_MASK_CHUNKED;
-    mask.local_chunk = *chunk;
+    mask.local_chunk = static_cast<std::int32_t>(*chunk);
   }
   return mask;
 }
 
 void MaskOptions::describe(wavejit_masking& call) const {
-  const CallMask mask = given();
-  call.bits |= mask.bits;
-  call.causal_prefix = mask.causal_prefix;
-  call.window_left = mask.window_left;
-  call.window_right = mask.window_right;
-  call.local_chunk = static_cast<std::int32_t>(mask.local_chunk);
+  const std::int32_t bits = call.bits;
+  call = given();
+  call.bits |= bits;
 }
 
 }  // namespace wavejit::attention::program

@@ -19,7 +19,7 @@ class MaskOptions {
   // `row`: what the help calls a row, "query".
   void add_to(CLI::App& command, const std::string& row, MaskKinds kinds = MaskKinds::windows);
 
-  CallMask given() const;
+  wavejit_masking given() const;
   void describe(wavejit_masking& call) const;
 
  private:

@@ -41,7 +41,7 @@ void attend_head(const AttentionArrays& problem, std::size_t batch, std::size_t 
   const auto values = head_of(*problem.v, problem.type, batch, kv_head);
   std::vector<std::int64_t> rows(s.queries);
   for (std::size_t row = 0; row < s.queries; ++row) rows[row] = static_cast<std::int64_t>(row);
-  CallMask mask = problem.mask;
+  wavejit_masking mask = problem.mask;
   if (!problem.causal_flags.empty() && problem.causal_flags[batch] == 0) mask.bits &= ~WAVEJIT_MASK_CAUSAL;
   ScoreRules rules = rules_of(mask, static_cast<std::int64_t>(s.queries), static_cast<std::int64_t>(s.keys));
   rules.scale = static_cast<double>(problem.scale);

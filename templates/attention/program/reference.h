@@ -59,7 +59,7 @@ struct AttentionArrays {
   const Array* k = nullptr;  // [B, Sk, Hkv, D]
   const Array* v = nullptr;  // [B, Sk, Hkv, Dv]
   float scale = 1;
-  CallMask mask = {};           // NOLINT(readability-redundant-member-init): for initializers
+  wavejit_masking mask = {};    // NOLINT(readability-redundant-member-init): for initializers
   float softcap = 0;            // 0: none
   const Array* bias = nullptr;  // [B or 1, Hq or 1, Sq, Sk]
   // Initialised, so that designated initialisers may leave them out.

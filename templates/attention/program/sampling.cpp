@@ -45,7 +45,7 @@ Workgroups choose_workgroups(const Experiment& problem, std::int64_t tile_rows, 
   chosen.step = (chosen.total + count - 1) / count;
   while (std::gcd(chosen.step, chosen.total) != 1) ++chosen.step;
   // The last rows have the most keys and the tail. With a causal mask grids begin with them.
-  chosen.first = (problem.mask & WAVEJIT_MASK_CAUSAL) != 0 ? 0 : (chosen.total - 1) % chosen.step;
+  chosen.first = (problem.mask.bits & WAVEJIT_MASK_CAUSAL) != 0 ? 0 : (chosen.total - 1) % chosen.step;
   chosen.count = (chosen.total - 1 - chosen.first) / chosen.step + 1;
   return chosen;
 }

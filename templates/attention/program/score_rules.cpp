@@ -19,7 +19,7 @@ VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t
   return visible;
 }
 
-ScoreRules rules_of(const CallMask& mask, std::int64_t rows, std::int64_t keys) {
+ScoreRules rules_of(const wavejit_masking& mask, std::int64_t rows, std::int64_t keys) {
   ScoreRules rules;
   rules.position = (mask.bits & WAVEJIT_MASK_PREFIX) != 0 ? mask.causal_prefix : keys - rows;
   if ((mask.bits & WAVEJIT_MASK_CAUSAL) != 0) rules.diagonal = rules.position;

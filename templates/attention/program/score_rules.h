@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "wavejit/wavejit.h"
+
 namespace wavejit::attention::program {
 
 struct ScoreRules {
@@ -29,15 +31,7 @@ struct VisibleKeys {
 };
 VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t keys);
 
-// A mask as a call says it: bits of enum wavejit_mask, and what they ask for.
-struct CallMask {
-  std::int32_t bits = 0;
-  std::int64_t causal_prefix = 0;
-  std::int32_t window_left = 0;
-  std::int32_t window_right = 0;
-  std::int64_t local_chunk = 0;
-};
-// What the mask makes of the scores of a sequence with `rows` rows and `keys` keys.
-ScoreRules rules_of(const CallMask& mask, std::int64_t rows, std::int64_t keys);
+// What a call's mask makes of the scores of a sequence with `rows` rows and `keys` keys.
+ScoreRules rules_of(const wavejit_masking& mask, std::int64_t rows, std::int64_t keys);
 
 }  // namespace wavejit::attention::program

@@ -99,11 +99,11 @@ Result<BackwardProblem> check_all(const Call& call) {
   if (problem.shape.runs == Runs::several)
     problem.parts_bytes = parts_bytes_of_head(problem) * problem.kv_heads * problem.batch;
   Result<void> step = check_flags(call);
-  if (step) step = attention::check_split(call.split);
   if (step) step = check_sums(call);
   if (step) step = check_mask(call, problem);
   if (step) step = check_modifiers(call, extents, problem);
   if (step) step = check_d_bias(call, extents);
+  if (step) step = attention::check_split(call.split);
   if (!step) return std::unexpected(std::move(step.error()));
   BackwardShape& shape = problem.shape;
   shape.d_sink = call.d_sink.data != nullptr;

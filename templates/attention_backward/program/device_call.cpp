@@ -62,10 +62,7 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
   call.dv = tensor(values, memory.dv, gradient);
   call.modifiers.scale = of.scale;
   if (of.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
-  call.mask.bits = of.mask;
-  call.mask.window_left = of.window_left;
-  call.mask.window_right = of.window_right;
-  call.mask.causal_prefix = of.causal_prefix;
+  call.mask = of.mask;
   call.sequences.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
   call.sequences.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
   call.sequences.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);

@@ -209,11 +209,11 @@ void GradientFiles::describe() {
   of.kv_heads = keys[2];
   of.head_dim_qk = queries[3];
   of.head_dim_v = values[3];
-  const attention::program::CallMask mask = mask_.given();
-  of.mask = mask.bits;
-  of.causal_prefix = mask.causal_prefix;
-  of.window_left = mask.window_left;
-  of.window_right = mask.window_right;
+  const wavejit_masking mask = mask_.given();
+  of.mask.bits = mask.bits;
+  of.mask.causal_prefix = mask.causal_prefix;
+  of.mask.window_left = mask.window_left;
+  of.mask.window_right = mask.window_right;
   of.scale = parse_finite(scale_).value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(queries[3]))));
   told(Modifier::softcap).number = parse_positive(softcap_).value_or(0.0F);
 }

@@ -133,7 +133,7 @@ std::string Batch::descriptor(const Sequence& of) const {
                                  all.query_heads, all.kv_heads, all.head_dim_qk);
   if (all.head_dim_v != all.head_dim_qk) text += fmt::format("/{}", all.head_dim_v);
   if (causal()) text += " causal";
-  if ((all.mask & WAVEJIT_MASK_WINDOW) != 0) text += fmt::format(" window={},-1", all.window_left);
+  if ((all.mask.bits & WAVEJIT_MASK_WINDOW) != 0) text += fmt::format(" window={},-1", all.mask.window_left);
   if (!arrays.slopes.empty()) text += " alibi=h";
   if (all.has(attention::Modifier::softcap)) text += " softcap=20";
   if (arrays.with_d_lse) text += " d_lse";

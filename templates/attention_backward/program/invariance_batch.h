@@ -21,7 +21,7 @@ struct Batch {
   Arrays arrays;             // packed
   std::vector<Sequence> sequences;
 
-  bool causal() const { return (arrays.experiment.mask & WAVEJIT_MASK_CAUSAL) != 0; }
+  bool causal() const { return (arrays.experiment.mask.bits & WAVEJIT_MASK_CAUSAL) != 0; }
   std::int64_t run_rows() const;
   std::string descriptor(const Sequence& of) const;  // alone
 };

@@ -144,9 +144,9 @@ Result<std::optional<Answer>> run_in_ring(wavejit_engine* engine, const Batch& b
     of.key_length = ends[piece] - first;
     // As the whole's diagonal has it, seen from the piece's last key.
     if (batch.causal()) {
-      of.mask = WAVEJIT_MASK_WINDOW;
-      of.window_left = -1;
-      of.window_right = static_cast<std::int32_t>(keys - ends[piece]);
+      of.mask.bits = WAVEJIT_MASK_WINDOW;
+      of.mask.window_left = -1;
+      of.mask.window_right = static_cast<std::int32_t>(keys - ends[piece]);
     }
     const auto cut = [&](const std::vector<std::uint16_t>& all, std::int64_t dims) {
       const std::int64_t row = of.kv_heads * dims;

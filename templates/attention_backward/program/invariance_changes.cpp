@@ -92,7 +92,7 @@ std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
 // Keys that go round a ring of devices. A window and slopes count from the diagonal, and pieces move away from it.
 std::vector<Change> in_ring(const Batch& batch, Draws& draws) {
   constexpr std::int64_t step = 16;
-  if ((batch.arrays.experiment.mask & WAVEJIT_MASK_WINDOW) != 0 || !batch.arrays.slopes.empty()) return {};
+  if ((batch.arrays.experiment.mask.bits & WAVEJIT_MASK_WINDOW) != 0 || !batch.arrays.slopes.empty()) return {};
   Change change = {.text = "keys in pieces, sums of dQ continued", .calls = {}};
   for (const RowsOf& all : all_whole(batch)) {
     const std::int64_t keys = batch.sequences[all.sequence].keys;

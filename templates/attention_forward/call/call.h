@@ -81,8 +81,8 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
   };
   static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at &&
                 dim_strides_at == token_strides_at);
-  // The launch of a kernel that walks keys: with the scales of a cache of 8 bits, and distances of dims that do not
-  // stand side by side, behind what it is given else.
+  // The launch of a kernel that walks keys, with further arguments behind those of `launch`: the scales of a cache of 8
+  // bits, and the strides of dims that are not contiguous.
   families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
                                std::optional<KeptArguments>& kept) const;
   // The address of the first of this round's sequences' flags.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Words of descriptors that are both read (parse_descriptor.cpp) and written (descriptor.cpp).
+// Words of descriptors that are both read (described_words.cpp) and written (descriptor.cpp).
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,8 @@
 
 namespace wavejit::attention_forward {
 
-// `failure`: the one of choose_kernel, whose reason is kept. Where a kernel is pinned, or how it does something, and the
-// shape has another, and
-// where no change of two words helps, nothing is added to it.
+// `failure` is choose_kernel's, and its reason is kept. Nothing is added to it if the caller pinned a kernel, or how it
+// works, and the shape has another one; nor if no change of up to two words helps.
 [[gnu::cold]] Failure tell_obstacles(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                                      Failure failure);
 

@@ -8,7 +8,7 @@
 
 namespace wavejit::attention_forward {
 
-// Shapes whose calls do where the target can, some of them.
+// Whether some calls of the shape pair their tiles of rows, on targets that can.
 bool may_pair(const AttentionShape& shape);
 
 // Under a diagonal tile n − 1 − i and tile i of n have as many keys together as any other such pair. One workgroup for

@@ -248,8 +248,8 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
   return check_outputs(a, keys, values, lse, rows.scattered[3]);
 }
 
-// Filled in where the caller wants it: hot, and a processor waits for what is copied in larger pieces than it was just
-// written.
+// Filled in where the caller wants it. Hot: a copy in larger pieces than those just written would wait for them (a failed
+// store-to-load forward).
 void fill(AttentionProblem& problem, const wavejit_attention_forward_arguments& a, const CallTypes& types,
           const Extents& extents, const std::array<bool, 4>& scattered, float scale_log2e) {
   const bool paged = is_paged(a);

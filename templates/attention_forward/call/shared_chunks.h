@@ -12,7 +12,7 @@
 
 namespace wavejit::attention_forward {
 
-// Shapes whose calls do where the target can, some of them.
+// Whether some calls of the shape have waves that share chunks, on targets that can.
 bool may_share(const AttentionShape& shape);
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split);
 

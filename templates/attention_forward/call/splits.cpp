@@ -58,8 +58,8 @@ KeysToCut keys_to_cut(const AttentionProblem& problem, const boards::Board& targ
           .uneven_lengths = problem.uneven_lengths};
 }
 
-// In place of `runs`: those of one workgroup on a compute unit, whose waves share, where that saves a tenth of the
-// time. Runs that wait for another's place are left alone: they even out what memory and lengths do.
+// Fewer runs: one workgroup a compute unit, whose waves share chunks, if that saves at least a tenth of the time. If runs
+// wait for a free place already, there are none: waiting evens out differences of memory and lengths.
 std::optional<std::uint64_t> shared_runs(const AttentionProblem& problem, const boards::Board& target,
                                          const KeysToCut& cut, std::uint64_t runs) {
   const auto units = static_cast<std::uint64_t>(target.compute_units);

@@ -140,12 +140,8 @@ void DeviceCase::describe_mask() {
   if (has_word("launches=1")) call_.head.flags |= WAVEJIT_ONE_LAUNCH;
   if (has_word("launches=2")) call_.head.flags |= WAVEJIT_TWO_LAUNCHES;
   if (problem_.bias_by_tile) call_.head.flags |= WAVEJIT_BIAS_BY_TILE;
-  call_.mask.bits = problem_.mask;
-  call_.mask.window_left = problem_.window_left;
-  call_.mask.window_right = problem_.window_right;
-  call_.mask.local_chunk = problem_.local_chunk;
+  call_.mask = problem_.mask;
   call_.mask.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
-  call_.mask.causal_prefix = problem_.causal_prefix;
 }
 
 void DeviceCase::describe_sequences() {

@@ -151,8 +151,7 @@ class LatentRun : public ArrayCall {
     call_.modifiers.scale = *parse_finite(scale_);
     if (call_.modifiers.scale == 0) call_.head.flags = WAVEJIT_SCALE_IS_ZERO;
     const auto mask = mask_.given();
-    call_.mask.bits = mask.bits;
-    call_.mask.causal_prefix = mask.causal_prefix;
+    call_.mask = mask;
     call_.modifiers.softcap = parse_positive(softcap_).value_or(0.0F);
     call_.split.splits = parse_splits(splits_).value_or(0);
     return memory.good();

@@ -32,8 +32,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   call.modifiers.scale = of.scale;
   if (of.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
   if (arrays.launches != 0) call.head.flags |= arrays.launches == 1 ? WAVEJIT_ONE_LAUNCH : WAVEJIT_TWO_LAUNCHES;
-  call.mask.bits = of.mask;
-  call.mask.causal_prefix = of.causal_prefix;
+  call.mask = of.mask;
   call.sequences.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
   call.sequences.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
   call.sequences.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);

@@ -232,7 +232,7 @@ LatentArrays with_slots(const Batch& batch) {
   }
   arrays.lists.slots = true;
   arrays.key_lengths.clear();
-  arrays.experiment.mask = WAVEJIT_MASK_NONE;
+  arrays.experiment.mask.bits = WAVEJIT_MASK_NONE;
   return arrays;
 }
 

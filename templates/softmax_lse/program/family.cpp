@@ -22,7 +22,6 @@ namespace wavejit::softmax_lse::program {
 namespace {
 
 using namespace tools;
-using attention::program::CallMask;
 using attention::program::rules_of;
 using attention::program::visible_keys;
 using attention::program::VisibleKeys;
@@ -40,14 +39,13 @@ struct Said {
   std::int64_t heads = 0;
   std::int64_t rows = 0;
   std::int64_t keys = 0;
-  CallMask mask;
+  wavejit_masking mask;
   std::vector<std::int32_t> lengths;  // empty: all keys count
   float scale = 1;
   std::uint64_t seed = 1;
 };
 
 Said said_of(const ProblemDescriptor& from, std::string text) {
-  const wavejit_masking mask = attention::masking_of(from.mask);
   return {.text = std::move(text),
           .scores = attention::told_type(from.scores),
           .weights = from.weights ? attention::told_type(*from.weights) : std::int32_t{WAVEJIT_DTYPE_NONE},
@@ -57,10 +55,7 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
           .heads = from.heads,
           .rows = from.query_length,
           .keys = from.key_length,
-          .mask = {.bits = mask.bits,
-                   .causal_prefix = mask.causal_prefix,
-                   .window_left = mask.window_left,
-                   .window_right = mask.window_right},
+          .mask = attention::masking_of(from.mask),
           .lengths = {from.key_lengths.begin(), from.key_lengths.end()},
           .scale = attention::program::number_in(from.scale, 1.0F),
           .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
@@ -162,10 +157,7 @@ class SoftmaxLse : public Family {
       if (!said->lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
       call.scale = said->scale;
       if (said->scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
-      call.mask.bits = said->mask.bits;
-      call.mask.window_left = said->mask.window_left;
-      call.mask.window_right = said->mask.window_right;
-      call.mask.causal_prefix = said->mask.causal_prefix;
+      call.mask = said->mask;
       call.head.report = report;
       return checked(wavejit_softmax_lse(engine, &call, nullptr));
     };

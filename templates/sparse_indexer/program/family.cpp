@@ -30,7 +30,6 @@ namespace wavejit::sparse_indexer::program {
 namespace {
 
 using namespace tools;
-using attention::program::CallMask;
 using attention::program::rules_of;
 using attention::program::visible_keys;
 using tools::bytes_of;
@@ -49,7 +48,7 @@ struct Said {
   std::int64_t page = 0;  // keys of it; 0: dense
   std::int64_t top = 0;
   bool key_scales = false;
-  CallMask mask;
+  wavejit_masking mask;
   std::vector<std::int32_t> lengths;  // empty: all keys count
   std::uint64_t seed = 1;
 
@@ -59,7 +58,6 @@ struct Said {
 };
 
 Said said_of(const ProblemDescriptor& from, std::string text) {
-  const wavejit_masking mask = attention::masking_of(from.mask);
   return {.text = std::move(text),
           .type = attention::told_type(from.type),
           .batch = from.batch,
@@ -69,10 +67,7 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
           .page = from.page_size,
           .top = from.top_k,
           .key_scales = from.key_scales,
-          .mask = {.bits = mask.bits,
-                   .causal_prefix = mask.causal_prefix,
-                   .window_left = mask.window_left,
-                   .window_right = mask.window_right},
+          .mask = attention::masking_of(from.mask),
           .lengths = {from.key_lengths.begin(), from.key_lengths.end()},
           .seed = attention::program::number_in(from.seed, std::uint64_t{1})};
 }
@@ -236,10 +231,7 @@ wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const
     call.top_k = said.top;
   }
   if (!said.lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(given[lengths]);
-  call.mask.bits = said.mask.bits;
-  call.mask.window_left = said.mask.window_left;
-  call.mask.window_right = said.mask.window_right;
-  call.mask.causal_prefix = said.mask.causal_prefix;
+  call.mask = said.mask;
   return call;
 }
 
