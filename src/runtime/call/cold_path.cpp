@@ -63,19 +63,21 @@ void Engine::load_for_captures_behind(families::Call& call) {
     return Resolution{.kernels = fail(status, why)};
   };
   const bool is_sealed = sealed();
-  // A kernel that is known to fail is told as such: waiting for it would not help.
+  // A compile that has failed before is answered with its reason, also if the caller forbids compiling: to prepare the
+  // line would not help.
   const auto wants = call.when_missing();
-  const bool waits = wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape);
-  const bool capturing = !is_sealed && !waits && is_capturing(stream);
-  if (!is_sealed && !waits && !capturing) return resolve_and_tell(shape, line, phases, process_helpers());
-  // What no kernel does is told as such, in captures and sealed engines too: preparing it would not help.
+  const bool forbids = wants != families::Call::WhenMissing::make_them && !resolver_.known_failure(shape);
+  const bool capturing = !is_sealed && !forbids && is_capturing(stream);
+  if (!is_sealed && !forbids && !capturing) return resolve_and_tell(shape, line, phases, process_helpers());
+  // A shape without a route is refused with the reason, in captures and sealed engines, too. Nothing is compiled here:
+  // to resolve it asks for the same route.
   if (!shape.family->route(shape, target_, toggles_)) return resolve_and_tell(shape, line, phases, process_helpers());
   if (is_sealed) {
     return refused(statistics_.refused_sealed, WAVEJIT_SEALED,
                    "the engine is sealed and no kernel is loaded for \"" + line +
                        "\"; give wavejit_prepare this line before wavejit_engine_seal");
   }
-  if (waits) {
+  if (forbids) {
     const bool behind = wants == families::Call::WhenMissing::refuse_and_make_them_behind;
     if (behind) background_.add(shape, line);
     return refused(statistics_.refused_no_compile, WAVEJIT_NOT_READY,
@@ -83,7 +85,7 @@ void Engine::load_for_captures_behind(families::Call& call) {
                        (behind ? "; it is being made meanwhile" : "") +
                        "; give wavejit_prepare this line first, or call without the flag");
   }
-  // What an earlier call had made behind it may be on its way.
+  // It may be under way in the background, for an earlier call.
   if (background_.wait_for(shape)) {
     if (const LoadedKernels* kernels = resolver_.find(shape))
       return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};

@@ -170,7 +170,8 @@ Resolver::ShapeOutcome Resolver::route_and_load(const families::Shape& shape, Ph
   // A kernel that was there, or that another thread made, has no times to show.
   if (all.resolution.worked) phases += waited;
   Counted took_most = Counted::memory;
-  // In the order in which they were begun: of several that failed the first is told, whichever ended first.
+  // From the last to the first, as they were begun (make_all): of several that failed, the one that was begun first is
+  // told.
   for (std::size_t i = made.size(); i-- > 0;) {
     KernelOutcome& one = made[i].outcome;
     if (!one.kernel) {

@@ -111,7 +111,7 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   return with;
 }
 
-void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels, std::size_t number,
+void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels,
                                  const Arguments& split, std::uint32_t batch, std::uint32_t rows,
                                  families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
@@ -125,6 +125,7 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
   }
   if (problem_.shape.trans_o) [[unlikely]]
     combine_.o_dim_stride = dim_strides(call_).o;
+  const std::size_t number = kernels.size() - 1;  // a route that merges ends with it (family.cpp)
   const auto& combine = kernels[number]->get<attention_combine::CombineKernel>();
   plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
                      attention_combine::argument_bytes(combine)),
@@ -208,7 +209,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   }
   plan.add(with_scales(spec, launch, cached_), 0);
   if (splits_.runs != 1) [[unlikely]]
-    plan_combine(kernels, spec.bool_mask ? 2 : 1, arguments_.all.paged.all, batch, problem_.query_length, plan);
+    plan_combine(kernels, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
 }
 
@@ -235,7 +236,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
                                                      splits_.second_runs, problem_.group());
     plan.add(with_scales(spec, launch_of(of_second, &*second_, sizeof *second_), other_cached_), 0);
   }
-  plan_combine(kernels, 1, listed_->all.all, batch, problem_.query_length, plan);
+  plan_combine(kernels, listed_->all.all, batch, problem_.query_length, plan);
   combine_.lists = listed_->lists;
   if (splits_.second_runs == 0) return {};
   combine_.lists.second_counts = second_->lists.counts;
@@ -276,7 +277,7 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   const LaunchGeometry of_few =
       launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.runs, problem_.group());
   plan.add(with_scales(few, launch_of(of_few, &*few_, std::min(argument_bytes(few), sizeof *few_)), other_cached_));
-  if (splits_.runs != 1) plan_combine(kernels, 2, few_->all.paged.all, problem_.batch, few_rows, plan);
+  if (splits_.runs != 1) plan_combine(kernels, few_->all.paged.all, problem_.batch, few_rows, plan);
   return {};
 }
 
