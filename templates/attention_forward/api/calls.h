@@ -4,23 +4,9 @@
 
 #include "runtime/call/call_functions.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention_forward/api/moving_pointers.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/lists.h"
-
-template <>
-inline constexpr std::array wavejit::families::moving_pointers<wavejit_attention_forward_arguments> = [] {
-  using Call = wavejit_attention_forward_arguments;
-  using enum MovingPointer::Of;
-  return std::array{MovingPointer{offsetof(Call, q), input},
-                    MovingPointer{offsetof(Call, k), input},
-                    MovingPointer{offsetof(Call, v), input},
-                    MovingPointer{offsetof(Call, o), output},
-                    MovingPointer{offsetof(Call, lse), output},
-                    MovingPointer{offsetof(Call, modifiers.sink), input},
-                    MovingPointer{offsetof(Call, scales.k_scale), input},
-                    MovingPointer{offsetof(Call, scales.v_scale), input},
-                    MovingPointer{offsetof(Call, scales.q_scale), input}};
-}();
 
 namespace wavejit::attention_forward {
 

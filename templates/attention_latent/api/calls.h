@@ -4,23 +4,8 @@
 
 #include "runtime/call/call_functions.h"
 #include "templates/attention/call/tensors.h"
+#include "templates/attention_latent/api/moving_pointers.h"
 #include "templates/attention_latent/call/call.h"
-
-template <>
-inline constexpr std::array wavejit::families::moving_pointers<wavejit_attention_latent_arguments> = [] {
-  using Call = wavejit_attention_latent_arguments;
-  using enum MovingPointer::Of;
-  return std::array{MovingPointer{offsetof(Call, q), input},
-                    MovingPointer{offsetof(Call, q_rope), input},
-                    MovingPointer{offsetof(Call, k), input},
-                    MovingPointer{offsetof(Call, k_rope), input},
-                    MovingPointer{offsetof(Call, o), output},
-                    MovingPointer{offsetof(Call, lse), output},
-                    MovingPointer{offsetof(Call, second_k), input},
-                    MovingPointer{offsetof(Call, modifiers.sink), input},
-                    MovingPointer{offsetof(Call, key_list.indices), memory},
-                    MovingPointer{offsetof(Call, scales.k_scale), input}};
-}();
 
 namespace wavejit::attention_latent {
 
