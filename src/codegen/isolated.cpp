@@ -87,31 +87,51 @@ std::vector<std::string> environment_for_child() {
   return variables;
 }
 
-std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std::span<const char> input,
-                                  const Options& options) {
+struct Pipe {
+  system::FileDescriptor reader;
+  system::FileDescriptor writer;
+};
+std::expected<Pipe, Failure> make_pipe() {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
+  return Pipe{.reader = above_standard(ends[0]), .writer = above_standard(ends[1])};
+}
+
+// Null-terminated, as posix_spawn wants them; they point into `texts`.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Child {
+  pid_t process = -1;
+  system::FileDescriptor output;
+  system::FileDescriptor errors;
+};
+
+// The program with `input` as its standard input, and with no signal blocked or handled.
+std::expected<Child, Failure> start(const std::vector<std::string>& arguments, std::span<const char> input,
+                                    const Options& options) {
   auto program = program_path(options);
   if (!program) return std::unexpected(program.error());
-
   const system::FileDescriptor input_file = above_standard(memfd_create("wavejit-request", MFD_CLOEXEC));
   if (!input_file || !system::write_all(input_file, input) || lseek(input_file.get(), 0, SEEK_SET) != 0) {
     return fail(Status::internal, std::format("memfd: {}", std::strerror(errno)));
   }
-  std::array<int, 2> output_ends;
-  if (pipe2(output_ends.data(), O_CLOEXEC) != 0)
-    return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  system::FileDescriptor output = above_standard(output_ends[0]);
-  system::FileDescriptor output_writer = above_standard(output_ends[1]);
-  std::array<int, 2> error_ends;
-  if (pipe2(error_ends.data(), O_CLOEXEC) != 0)
-    return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
-  system::FileDescriptor errors = above_standard(error_ends[0]);
-  system::FileDescriptor errors_writer = above_standard(error_ends[1]);
+  auto output = make_pipe();
+  if (!output) return std::unexpected(output.error());
+  auto errors = make_pipe();
+  if (!errors) return std::unexpected(errors.error());
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input_file.get(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, output_writer.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors_writer.get(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output->writer.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors->writer.get(), STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -122,37 +142,32 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-  std::vector<std::string> argument_copies = arguments;
-  std::vector<char*> argv = {program->data()};
-  argv.reserve(argument_copies.size() + 2);
-  for (std::string& argument : argument_copies) argv.push_back(argument.data());
-  argv.push_back(nullptr);
+  std::vector<std::string> words = {*program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> environment = environment_for_child();
-  std::vector<char*> envp;
-  envp.reserve(environment.size() + 1);
-  for (std::string& variable : environment) envp.push_back(variable.data());
-  envp.push_back(nullptr);
-
-  pid_t child = -1;
-  const int spawned = posix_spawn(&child, program->c_str(), &actions, &attributes, argv.data(), envp.data());
+  Child child;
+  const int spawned = posix_spawn(&child.process, program->c_str(), &actions, &attributes, pointers_to(words).data(),
+                                  pointers_to(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  output_writer.reset();
-  errors_writer.reset();
   if (spawned != 0)
     return fail(Status::unavailable, std::format("cannot start '{}': {}", *program, std::strerror(spawned)));
+  child.output = std::move(output->reader);
+  child.errors = std::move(errors->reader);
+  return child;
+}
 
-  Ended ended;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(options.time_limit_ms);
-  while (output || errors) {
+// What the child says until it has closed both pipes, or its time is over: then it is killed.
+void collect(Child& child, Clock::time_point deadline, Ended& ended) {
+  while (child.output || child.errors) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
       ended.timed_out = true;
-      kill(child, SIGKILL);
+      kill(child.process, SIGKILL);
       break;
     }
-    std::array<pollfd, 2> waits = {
-        {{.fd = output.get(), .events = POLLIN, .revents = 0}, {.fd = errors.get(), .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 2> waits = {{{.fd = child.output.get(), .events = POLLIN, .revents = 0},
+                                    {.fd = child.errors.get(), .events = POLLIN, .revents = 0}}};
     const int ready = poll(waits.data(), waits.size(), static_cast<int>(std::min<long long>(left + 1, 1 << 30)));
     if (ready < 0 && errno != EINTR) break;
     if (ready <= 0) continue;
@@ -165,31 +180,44 @@ std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std
         file.reset();
     };
     if (waits[0].revents != 0)
-      drain(output,
+      drain(child.output,
             [&](std::string_view bytes) { ended.output.insert(ended.output.end(), bytes.begin(), bytes.end()); });
     if (waits[1].revents != 0)
-      drain(errors, [&](std::string_view bytes) {
+      drain(child.errors, [&](std::string_view bytes) {
         ended.errors += bytes;
         keep_tail(ended.errors, 4096);
       });
   }
-  // The pipes are closed, so the end is near; a process that lingers is over its time like one that computes.
+}
+
+// The pipes are closed, so the end is near; a process that lingers is over its time like one that computes.
+void reap(const Child& child, Clock::time_point deadline, Ended& ended) {
   int status = 0;
   for (;;) {
-    const pid_t reaped = waitpid(child, &status, ended.timed_out ? 0 : WNOHANG);
-    if (reaped == child) {
+    const pid_t reaped = waitpid(child.process, &status, ended.timed_out ? 0 : WNOHANG);
+    if (reaped == child.process) {
       ended.wait_status = status;
-      break;
+      return;
     }
-    if (reaped < 0 && errno != EINTR) break;  // ECHILD: the host reaps children by itself
+    if (reaped < 0 && errno != EINTR) return;  // ECHILD: the host reaps children by itself
     if (reaped == 0) {
       if (Clock::now() > deadline) {
         ended.timed_out = true;
-        kill(child, SIGKILL);
+        kill(child.process, SIGKILL);
       }
       poll(nullptr, 0, 1);
     }
   }
+}
+
+std::expected<Ended, Failure> run(const std::vector<std::string>& arguments, std::span<const char> input,
+                                  const Options& options) {
+  auto child = start(arguments, input, options);
+  if (!child) return std::unexpected(child.error());
+  const auto deadline = Clock::now() + std::chrono::milliseconds(options.time_limit_ms);
+  Ended ended;
+  collect(*child, deadline, ended);
+  reap(*child, deadline, ended);
   return ended;
 }
 

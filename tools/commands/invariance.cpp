@@ -152,135 +152,182 @@ Result<std::vector<Outcome>> chosen_dimensions(const Arguments& arguments, const
   return chosen;
 }
 
-Result<ExitCode> ask(const Arguments& arguments) {
-  const auto families = chosen_families(arguments);
-  if (!families) return std::unexpected(families.error());
-  auto outcomes = chosen_dimensions(arguments, *families);
-  if (!outcomes) return std::unexpected(outcomes.error());
+// A dimension that finds nothing to change in this many batches has nothing here.
+constexpr std::uint64_t batches_without_a_pair = 50;
 
-  std::optional<RowFile> csv;
-  if (!arguments.csv.empty()) {
-    auto file = RowFile::open("csv", arguments.csv);
-    if (!file) return std::unexpected(file.error());
-    csv.emplace(std::move(*file));
-    if (auto told =
-            csv->write("dimension,batch,sequence,descriptor,change,result,tensor,token,head,dim,before,after\n");
-        !told)
-      return std::unexpected(told.error());
+// One run of the command: batches until every dimension has its pairs, and what came of it.
+class Asking {
+ public:
+  Asking(const Arguments& arguments, std::vector<Asked> families, std::vector<Outcome> outcomes)
+      : arguments_(arguments),
+        families_(std::move(families)),
+        outcomes_(std::move(outcomes)),
+        engines_(arguments),
+        seed_(*parse_count(arguments.seed)) {
+    for (Outcome& outcome : outcomes_)
+      outcome.wanted = std::max<std::uint64_t>(*parse_count(arguments.pairs) / outcome.dimension.one_in, 1);
   }
 
-  Engines engines(arguments);
-  const auto first_engine = engines.with({});
-  if (!first_engine) return std::unexpected(first_engine.error());
-  // A target may lack kernels of some families: dimensions that nobody named are left out where it has none.
-  const bool has_all = std::ranges::contains(known_targets(), std::string(wavejit_engine_target(*first_engine)));
-  const bool leaves_out = !has_all && arguments.dimensions.empty();
-  for (Outcome& outcome : *outcomes)
-    outcome.wanted = std::max<std::uint64_t>(*parse_count(arguments.pairs) / outcome.dimension.one_in, 1);
-  const std::uint64_t seed = *parse_count(arguments.seed);
-  // A dimension that finds nothing to change in this many batches has nothing here.
-  constexpr std::uint64_t batches_without_a_pair = 50;
-  const auto asked = [&](const Outcome& outcome) {
+  Result<ExitCode> run() {
+    if (auto opened = open_csv(); !opened) return std::unexpected(opened.error());
+    const auto engine = engines_.with({});
+    if (!engine) return std::unexpected(engine.error());
+    // A target may lack kernels of some families: dimensions that nobody named are left out where it has none.
+    const bool has_all = std::ranges::contains(known_targets(), std::string(wavejit_engine_target(*engine)));
+    leaves_out_ = !has_all && arguments_.dimensions.empty();
+    if (auto done = ask_batches(); !done) return std::unexpected(done.error());
+    print_dimensions();
+    return sum_up(*engine);
+  }
+
+ private:
+  Result<void> open_csv() {
+    if (arguments_.csv.empty()) return {};
+    auto file = RowFile::open("csv", arguments_.csv);
+    if (!file) return std::unexpected(file.error());
+    csv_.emplace(std::move(*file));
+    return csv_->write("dimension,batch,sequence,descriptor,change,result,tensor,token,head,dim,before,after\n");
+  }
+
+  static bool wants_more(const Outcome& outcome) {
     return outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted &&
            outcome.without < batches_without_a_pair;
-  };
-  std::uint64_t total = 0;
-  for (const Outcome& outcome : *outcomes)
-    if (asked(outcome)) total += outcome.wanted;
-  std::uint64_t done = 0;
-  Result<void> written;
-  {
+  }
+  bool is_refused(const Outcome& outcome) const {
+    return outcome.pairs == 0 && outcome.failed == 0 &&
+           (leaves_out_ || (outcome.dimension.of_some_targets && arguments_.dimensions.empty()));
+  }
+
+  Result<void> ask_batches() {
+    for (const Outcome& outcome : outcomes_)
+      if (wants_more(outcome)) total_ += outcome.wanted;
     Progress progress("pairs");
-    const auto take = [&](const Pair& pair) {
-      Outcome& outcome =
-          *std::ranges::find_if(*outcomes, [&](const Outcome& one) { return one.dimension.name == pair.dimension; });
-      if (!pair.failure.empty()) {
-        if (csv && written) written = csv->write(csv_row(pair));
-        const std::string event = ++outcome.failed == 1
-                                      ? fmt::format("{}: a call of batch {} does not compile{}: {}", pair.dimension,
-                                                    pair.batch, in_brackets(pair.change), pair.failure)
-                                      : std::string();
-        progress.update(done, total, event, !event.empty());
-        return;
-      }
-      if (outcome.pairs == outcome.wanted) return;
-      ++outcome.pairs;
-      if (csv && written) written = csv->write(csv_row(pair));
-      std::string event;
-      if (pair.difference && ++outcome.differences == 1)
-        event = fmt::format(
-            "{}: {}: {} ({})\n  {}\n  again: wavejit invariance{} --dimension {} --seed {} --first-batch {} "
-            "--sequences {} --longest {} --pairs {}",
-            pair.dimension, pair.descriptor, told(*pair.difference), pair.change, outcome.dimension.changes,
-            arguments.engine.given_words(), pair.dimension, seed, pair.batch, arguments.sequences, arguments.longest,
-            outcome.pairs - outcome.before_batch);
-      progress.update(++done, total, event, !event.empty());
-    };
-    for (std::uint64_t batch = *parse_count(arguments.first_batch); std::ranges::any_of(*outcomes, asked); ++batch) {
+    for (std::uint64_t batch = *parse_count(arguments_.first_batch); std::ranges::any_of(outcomes_, wants_more);
+         ++batch) {
       InvarianceRequest request = {.dimensions = {},
-                                   .seed = seed,
+                                   .seed = seed_,
                                    .batch = batch,
-                                   .sequences = static_cast<std::int64_t>(*parse_count(arguments.sequences)),
-                                   .longest = static_cast<std::int64_t>(*parse_count(arguments.longest))};
-      for (const Asked& of : *families) {
-        request.dimensions.clear();
-        for (Outcome& outcome : *outcomes) {
-          if (outcome.family != of.family) continue;
-          outcome.before_batch = outcome.pairs;
-          if (asked(outcome)) request.dimensions.push_back(outcome.dimension.name);
-        }
-        if (request.dimensions.empty()) continue;
-        auto ran = of.family->run(request, [&](const std::string& pipeline) { return engines.with(pipeline); }, take);
-        if (!ran && !(leaves_out && ran.error().code == ExitCode::unsupported)) return std::unexpected(ran.error());
-      }
-      if (!written) return std::unexpected(written.error());
-      for (Outcome& outcome : *outcomes)
+                                   .sequences = static_cast<std::int64_t>(*parse_count(arguments_.sequences)),
+                                   .longest = static_cast<std::int64_t>(*parse_count(arguments_.longest))};
+      for (const Asked& of : families_)
+        if (auto asked = ask_family(of, request, progress); !asked) return asked;
+      if (!written_) return std::unexpected(written_.error());
+      for (Outcome& outcome : outcomes_)
         outcome.without = outcome.pairs == outcome.before_batch ? outcome.without + 1 : 0;
+    }
+    return {};
+  }
+
+  Result<void> ask_family(const Asked& of, InvarianceRequest& request, Progress& progress) {
+    request.dimensions.clear();
+    for (Outcome& outcome : outcomes_) {
+      if (outcome.family != of.family) continue;
+      outcome.before_batch = outcome.pairs;
+      if (wants_more(outcome)) request.dimensions.push_back(outcome.dimension.name);
+    }
+    if (request.dimensions.empty()) return {};
+    auto ran = of.family->run(
+        request, [&](const std::string& pipeline) { return engines_.with(pipeline); },
+        [&](const Pair& pair) { take(pair, progress); });
+    if (!ran && leaves_out_ && ran.error().code == ExitCode::unsupported) return {};
+    return ran;
+  }
+
+  void take(const Pair& pair, Progress& progress) {
+    Outcome& outcome =
+        *std::ranges::find_if(outcomes_, [&](const Outcome& one) { return one.dimension.name == pair.dimension; });
+    if (!pair.failure.empty()) {
+      write(pair);
+      const std::string event = ++outcome.failed == 1
+                                    ? fmt::format("{}: a call of batch {} does not compile{}: {}", pair.dimension,
+                                                  pair.batch, in_brackets(pair.change), pair.failure)
+                                    : std::string();
+      progress.update(done_, total_, event, !event.empty());
+      return;
+    }
+    if (outcome.pairs == outcome.wanted) return;
+    ++outcome.pairs;
+    write(pair);
+    std::string event;
+    if (pair.difference && ++outcome.differences == 1)
+      event = fmt::format(
+          "{}: {}: {} ({})\n  {}\n  again: wavejit invariance{} --dimension {} --seed {} --first-batch {} "
+          "--sequences {} --longest {} --pairs {}",
+          pair.dimension, pair.descriptor, told(*pair.difference), pair.change, outcome.dimension.changes,
+          arguments_.engine.given_words(), pair.dimension, seed_, pair.batch, arguments_.sequences,
+          arguments_.longest, outcome.pairs - outcome.before_batch);
+    progress.update(++done_, total_, event, !event.empty());
+  }
+
+  void write(const Pair& pair) {
+    if (csv_ && written_) written_ = csv_->write(csv_row(pair));
+  }
+
+  void print_dimensions() const {
+    constexpr auto row = "{:<17}  {:>9}  {:>11}  {}\n";
+    fmt::print(row, "dimension", "pairs", "differences", "what changes");
+    for (const Outcome& outcome : outcomes_) {
+      const InvarianceDimension& of = outcome.dimension;
+      if (is_refused(outcome))
+        fmt::print(row, of.name, "-", "-", "no such kernel on this device");
+      else if (!of.not_yet.empty())
+        fmt::print(row, of.name, "-", "-", "not yet: " + of.not_yet);
+      else
+        fmt::print(row, of.name, outcome.pairs, outcome.differences,
+                   of.changes +
+                       (outcome.failed == 0 ? "" : fmt::format("; {} calls did not compile", outcome.failed)));
     }
   }
 
-  fmt::print("{:<17}  {:>9}  {:>11}  {}\n", "dimension", "pairs", "differences", "what changes");
-  std::uint64_t differences = 0;
-  std::uint64_t pairs = 0;
-  std::uint64_t not_compiled = 0;  // calls
-  const auto refused = [&](const Outcome& outcome) {
-    return outcome.pairs == 0 && outcome.failed == 0 &&
-           (leaves_out || (outcome.dimension.of_some_targets && arguments.dimensions.empty()));
-  };
-  for (const Outcome& outcome : *outcomes) {
-    pairs += outcome.pairs;
-    differences += outcome.differences;
-    not_compiled += outcome.failed;
-    if (refused(outcome))
-      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-", "no such kernel on this device");
-    else if (outcome.dimension.not_yet.empty())
-      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, outcome.pairs, outcome.differences,
-                 outcome.dimension.changes +
-                     (outcome.failed == 0 ? "" : fmt::format("; {} calls did not compile", outcome.failed)));
-    else
-      fmt::print("{:<17}  {:>9}  {:>11}  {}\n", outcome.dimension.name, "-", "-",
-                 "not yet: " + outcome.dimension.not_yet);
+  Result<ExitCode> sum_up(wavejit_engine* engine) const {
+    std::uint64_t differences = 0;
+    std::uint64_t pairs = 0;
+    std::uint64_t not_compiled = 0;  // calls
+    for (const Outcome& outcome : outcomes_) {
+      pairs += outcome.pairs;
+      differences += outcome.differences;
+      not_compiled += outcome.failed;
+    }
+    std::string names;
+    for (const Asked& of : families_)
+      if (std::ranges::contains(outcomes_, of.family, &Outcome::family))
+        names += (names.empty() ? "" : ", ") + of.name;
+    fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(engine), seed_,
+               (differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
+                                 : fmt::format("{} of {} pairs differ", differences, pairs)) +
+                   (not_compiled == 0 ? "" : fmt::format(", and {} calls did not compile", not_compiled)));
+    if (differences == 0 && not_compiled != 0)
+      return failed(ExitCode::compile_failed, fmt::format("{}: {} calls did not compile", names, not_compiled));
+    // Fewer pairs are no answer, and none at all even less.
+    if (pairs == 0 && arguments_.dimensions.empty())
+      return failed(ExitCode::unsupported, fmt::format("{}: no pair; {} batches on this device have nothing to compare",
+                                                       names, batches_without_a_pair));
+    for (const Outcome& outcome : outcomes_)
+      if (outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted && !is_refused(outcome))
+        return failed(ExitCode::unsupported,
+                      fmt::format("--dimension {}: {} pairs of {}; {} batches on this device have nothing to compare",
+                                  outcome.dimension.name, outcome.pairs, outcome.wanted, batches_without_a_pair));
+    return differences == 0 ? ExitCode::ok : ExitCode::check_failed;
   }
-  std::string names;
-  for (const Asked& of : *families)
-    if (std::ranges::any_of(*outcomes, [&](const Outcome& one) { return one.family == of.family; }))
-      names += (names.empty() ? "" : ", ") + of.name;
-  fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(*first_engine), seed,
-             (differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
-                               : fmt::format("{} of {} pairs differ", differences, pairs)) +
-                 (not_compiled == 0 ? "" : fmt::format(", and {} calls did not compile", not_compiled)));
-  if (differences == 0 && not_compiled != 0)
-    return failed(ExitCode::compile_failed, fmt::format("{}: {} calls did not compile", names, not_compiled));
-  // Fewer pairs are no answer, and none at all even less.
-  if (pairs == 0 && arguments.dimensions.empty())
-    return failed(ExitCode::unsupported, fmt::format("{}: no pair; {} batches on this device have nothing to compare",
-                                                     names, batches_without_a_pair));
-  for (const Outcome& outcome : *outcomes)
-    if (outcome.dimension.not_yet.empty() && outcome.pairs < outcome.wanted && !refused(outcome))
-      return failed(ExitCode::unsupported,
-                    fmt::format("--dimension {}: {} pairs of {}; {} batches on this device have nothing to compare",
-                                outcome.dimension.name, outcome.pairs, outcome.wanted, batches_without_a_pair));
-  return differences == 0 ? ExitCode::ok : ExitCode::check_failed;
+
+  const Arguments& arguments_;
+  std::vector<Asked> families_;
+  std::vector<Outcome> outcomes_;
+  Engines engines_;
+  std::uint64_t seed_;
+  std::optional<RowFile> csv_;
+  Result<void> written_;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+  bool leaves_out_ = false;
+};
+
+Result<ExitCode> ask(const Arguments& arguments) {
+  auto families = chosen_families(arguments);
+  if (!families) return std::unexpected(families.error());
+  auto outcomes = chosen_dimensions(arguments, *families);
+  if (!outcomes) return std::unexpected(outcomes.error());
+  return Asking(arguments, *std::move(families), *std::move(outcomes)).run();
 }
 
 Result<ExitCode> list_dimensions(const Arguments& arguments) {
