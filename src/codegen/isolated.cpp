@@ -93,8 +93,7 @@ struct Pipe {
 };
 std::expected<Pipe, Failure> make_pipe() {
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Status::internal, std::format("pipe: {}", std::strerror(errno)));
   return Pipe{.reader = above_standard(ends[0]), .writer = above_standard(ends[1])};
 }
 

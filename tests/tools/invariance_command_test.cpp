@@ -418,9 +418,10 @@ TEST_P(InvarianceCommand, NoBitDiffersInFrontOfAWindow) {
   const auto outcome = invariance(
       {"--dimension", "hidden", "--pairs", "8", "--sequences", "8", "--seed", "7", "--csv", scratch_ / "pairs.csv"});
   ASSERT_EQ(outcome.code, 0) << outcome.out << outcome.err;
-  EXPECT_THAT(read_text(scratch_ / "pairs.csv"),
-              ::testing::ContainsRegex("b1 q4 k96 .* window=3,-1 .*[0-9]+ rows of NaN between sequences, and the keys that "
-                                       "their windows hide\",same"));
+  EXPECT_THAT(
+      read_text(scratch_ / "pairs.csv"),
+      ::testing::ContainsRegex("b1 q4 k96 .* window=3,-1 .*[0-9]+ rows of NaN between sequences, and the keys that "
+                               "their windows hide\",same"));
 }
 
 // A value that is not finite reaches rows that do not see it: a tile is multiplied whole.

@@ -254,8 +254,8 @@ class Asking {
           "{}: {}: {} ({})\n  {}\n  again: wavejit invariance{} --dimension {} --seed {} --first-batch {} "
           "--sequences {} --longest {} --pairs {}",
           pair.dimension, pair.descriptor, told(*pair.difference), pair.change, outcome.dimension.changes,
-          arguments_.engine.given_words(), pair.dimension, seed_, pair.batch, arguments_.sequences,
-          arguments_.longest, outcome.pairs - outcome.before_batch);
+          arguments_.engine.given_words(), pair.dimension, seed_, pair.batch, arguments_.sequences, arguments_.longest,
+          outcome.pairs - outcome.before_batch);
     progress.update(++done_, total_, event, !event.empty());
   }
 
@@ -274,8 +274,7 @@ class Asking {
         fmt::print(row, of.name, "-", "-", "not yet: " + of.not_yet);
       else
         fmt::print(row, of.name, outcome.pairs, outcome.differences,
-                   of.changes +
-                       (outcome.failed == 0 ? "" : fmt::format("; {} calls did not compile", outcome.failed)));
+                   of.changes + (outcome.failed == 0 ? "" : fmt::format("; {} calls did not compile", outcome.failed)));
     }
   }
 
@@ -290,8 +289,7 @@ class Asking {
     }
     std::string names;
     for (const Asked& of : families_)
-      if (std::ranges::contains(outcomes_, of.family, &Outcome::family))
-        names += (names.empty() ? "" : ", ") + of.name;
+      if (std::ranges::contains(outcomes_, of.family, &Outcome::family)) names += (names.empty() ? "" : ", ") + of.name;
     fmt::print("{} on {}, seed {}: {}\n", names, wavejit_engine_device_name(engine), seed_,
                (differences == 0 ? fmt::format("of {} pairs no bit differs", pairs)
                                  : fmt::format("{} of {} pairs differ", differences, pairs)) +

@@ -111,9 +111,8 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   return with;
 }
 
-void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels,
-                                 const Arguments& split, std::uint32_t batch, std::uint32_t rows,
-                                 families::LaunchPlan& plan) {
+void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels, const Arguments& split,
+                                 std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
   if (problem_.shape.causal_flags) [[unlikely]]

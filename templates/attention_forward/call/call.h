@@ -67,8 +67,8 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
   // What all kernels read alike, and what the walk of a kernel over so many runs has beside it.
   void fill(WalkArguments& arguments) const;
   void set_runs(const ForwardKernel& spec, std::uint32_t runs, const void* memory, Arguments& all) const;
-  void plan_combine(std::span<const families::KernelSpec* const> kernels, const Arguments& split,
-                    std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan);
+  void plan_combine(std::span<const families::KernelSpec* const> kernels, const Arguments& split, std::uint32_t batch,
+                    std::uint32_t rows, families::LaunchPlan& plan);
   Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
                               families::LaunchPlan& plan);
   families::Launch with_counters(const families::Launch& launch);
