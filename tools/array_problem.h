@@ -60,7 +60,7 @@ std::unique_ptr<Problem> make_problem(ArrayProblem problem);
 
 // `call_with(inputs, output)`: the struct of a call, which `run` launches (wavejit_…). Its workspace is asked of it, too.
 template <typename CallWith, typename Run>
-void set_call(ArrayProblem& problem, CallWith call_with, Run run) {
+void set_call(ArrayProblem& problem, const CallWith& call_with, Run run) {
   problem.launch = [call_with, run](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                     wavejit_call_report* report) {
     auto call = call_with(inputs, output);

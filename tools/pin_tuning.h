@@ -18,6 +18,7 @@ namespace wavejit::tools {
 template <typename Names>
 std::vector<std::string> names_in(const Names& table) {
   std::vector<std::string> names;
+  names.reserve(table.size());
   for (const auto& [value, name] : table) names.emplace_back(name);
   return names;
 }

@@ -119,14 +119,14 @@ class InvarianceOf final : public Invariance {
       if (!after) {
         if (auto told = failed(after.error(), change.text); !told) return told;
       } else if (*after) {
-        const auto tell_sequence = [&](std::int64_t sequence, std::string descriptor,
-                                       std::optional<FirstDifference> difference) {
+        const auto tell_sequence = [&](std::int64_t sequence, const std::string& descriptor,
+                                       const std::optional<FirstDifference>& difference) {
           tell({.dimension = dimension.told.name,
                 .batch = request.batch,
                 .sequence = sequence,
-                .descriptor = std::move(descriptor),
+                .descriptor = descriptor,
                 .change = change.text,
-                .difference = std::move(difference)});
+                .difference = difference});
         };
         Laboratory::compare(batch, dimension, change, **plain, std::move(**after), tell_sequence);
       }

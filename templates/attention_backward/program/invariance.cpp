@@ -15,7 +15,6 @@ namespace wavejit::attention_backward::program {
 namespace {
 
 using tools::FirstDifference;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 

@@ -393,7 +393,7 @@ std::string why(const SplitPlan& plan, const AttentionProblem& problem) {
   if (plan.reason == Reason::whole)
     return "auto leaves the keys of more than " + std::to_string(longest_packed_query) +
            " query rows whole; splits=<n> cuts them, which shows in no bit";
-  const std::string reason = attention::describe(plan.reason, problem.keys_of_chunk());
+  std::string reason = attention::describe(plan.reason, problem.keys_of_chunk());
   return plan.reason == Reason::lists
              ? reason + "; they take " + std::to_string(plan.workspace_bytes) + " bytes of workspace"
              : reason;
@@ -403,8 +403,7 @@ std::string why(const SplitPlan& plan, const AttentionProblem& problem) {
 
 std::string describe(const SplitPlan& plan, const AttentionProblem& problem, const AttentionShape& shape,
                      const boards::Board& target) {
-  const std::string text =
-      attention::describe_runs(plan, problem.keys_of_chunk(), problem.batch) + ": " + why(plan, problem);
+  std::string text = attention::describe_runs(plan, problem.keys_of_chunk(), problem.batch) + ": " + why(plan, problem);
   return plan.may_go_whole() ? text + "; " + describe_who_merges(plan, problem, shape, target) : text;
 }
 

@@ -37,12 +37,10 @@ using attention::element_bytes_of;
 using attention::Extents;
 using families::Range;
 using families::range_of;
-using families::surely_share;
 using families::refusal::bad;
 using families::refusal::bad_size;
 using families::refusal::dtype_text;
 using families::refusal::Named;
-using families::refusal::pointer_text;
 using families::refusal::refuse;
 using families::refusal::up_to;
 

@@ -198,8 +198,8 @@ std::uint32_t arrivals_of(const LatentProblem& problem, const SplitPlan& plan) {
 }
 
 std::string describe(const SplitPlan& plan, const LatentProblem& problem, const boards::Board& board) {
-  const std::string text = attention::describe_runs(plan, problem.chunk_keys(), problem.batch) + ": " +
-                           attention::describe(plan.reason, problem.chunk_keys());
+  std::string text = attention::describe_runs(plan, problem.chunk_keys(), problem.batch) + ": " +
+                     attention::describe(plan.reason, problem.chunk_keys());
   if (!plan.may_go_whole()) return text;
   const std::uint64_t queries =
       plan.sequences_a_round != 0 ? std::uint64_t{plan.sequences_a_round} * problem.query_length : problem.query_rows;

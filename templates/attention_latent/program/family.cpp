@@ -3,6 +3,7 @@
 // the answer is a row of O.
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 

@@ -15,7 +15,6 @@ namespace {
 
 using attention::program::first_difference;
 using attention::program::joined;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 

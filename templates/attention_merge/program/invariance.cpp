@@ -27,7 +27,6 @@ using tools::CallMemory;
 using tools::checked;
 using tools::Draws;
 using tools::FirstDifference;
-using tools::HalfType;
 using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
@@ -73,7 +72,7 @@ std::vector<std::int64_t> counted(std::int64_t count) {
 }
 
 std::vector<std::uint8_t> as_stored(const std::vector<float>& numbers, std::int32_t type) {
-  const auto half = half_of(type);
+  const auto half = tools::half_of(type);
   const std::size_t size = half ? 2 : 4;
   std::vector<std::uint8_t> bytes(numbers.size() * size);
   for (std::size_t at = 0; at < numbers.size(); ++at) {
@@ -159,7 +158,7 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
     part.lse_stride = places.count();
   }
   const auto elements = static_cast<std::size_t>(places.count() * batch.dims);
-  const std::size_t size = half_of(batch.result) ? 2 : 4;
+  const std::size_t size = tools::half_of(batch.result) ? 2 : 4;
   call.o = change.in_place ? call.parts[0].o : places.o(arrays.out(elements * size), batch.result);
   call.lse = change.in_place ? call.parts[0].lse
                              : places.lse(arrays.out(static_cast<std::size_t>(places.count()) * sizeof(float)));
@@ -209,7 +208,7 @@ PartBatch draw_parts(const InvarianceRequest& request) {
   const auto count = static_cast<std::size_t>(batch.parts * batch.tokens * batch.heads);
   const std::uint64_t seed = (request.seed * 64) + (request.batch * 2);
   batch.o = tools::seeded_values(seed, count * static_cast<std::size_t>(batch.dims));
-  if (const auto half = half_of(batch.type))
+  if (const auto half = tools::half_of(batch.type))
     for (float& value : batch.o) value = tools::decode(*half, tools::encode(*half, static_cast<double>(value)));
   batch.lse = tools::seeded_values(seed + 1, count);
   // Parts of some weight, of nearly none, and without a key.
@@ -304,7 +303,7 @@ std::optional<FirstDifference> first_difference(const PartBatch& batch, const Me
   const std::int64_t at = a - before.begin();
   const std::int64_t elements = batch.heads * batch.dims;
   const bool of_lse = at >= elements;
-  const auto half = of_lse ? std::nullopt : half_of(batch.result);
+  const auto half = of_lse ? std::nullopt : tools::half_of(batch.result);
   const auto number = [&](std::uint32_t bits) {
     return static_cast<double>(half ? tools::decode(*half, static_cast<std::uint16_t>(bits))
                                     : std::bit_cast<float>(bits));
