@@ -41,11 +41,11 @@ struct SplitPlan {
   bool merged = false;  // in the launch that leaves the parts, by the last workgroup to arrive
 
   bool operator==(const SplitPlan&) const = default;
-  // Kernels leave parts, which are merged.
+  // The kernels leave parts, and the parts are merged.
   bool parts() const { return runs != 1 || second_runs != 0; }
-  // There are as good kernels that leave none.
+  // Kernels that leave no parts give the call's numbers too.
   bool may_go_whole() const { return runs != 1 && second_runs == 0; }
-  // That `batch` sequences take.
+  // Rounds that `batch` sequences take.
   std::uint32_t rounds(std::uint32_t batch) const {
     return sequences_a_round == 0 ? 1 : (batch + sequences_a_round - 1) / sequences_a_round;
   }
@@ -71,8 +71,8 @@ struct KeysToCut {
   std::uint64_t workgroups = 0;
   bool uneven_lengths = false;  // sequences may have fewer keys
 };
-// How a device takes it. Costs are in tiles of keys, and guesses: of a run beside its tiles, and of two launches beside
-// one.
+// The device that the keys are cut for. The costs are guesses, in tiles of keys: what a run costs beside its tiles, and
+// what two launches cost beside one.
 struct DeviceToFill {
   std::uint64_t places = 0;  // for workgroups at a time
   std::uint64_t merge_cost = 0;
@@ -88,10 +88,10 @@ std::uint64_t chunks_a_run(const KeysToCut& cut, const DeviceToFill& device);
 // Sequences a round, as even as whole sequences allow: `batch` where all have room. 0: not one has.
 std::uint64_t sequences_within(std::uint64_t batch, std::uint64_t bytes_of_sequence, std::uint64_t room);
 
-// Why, in words that end a line of `explain`. `chunk_keys`: of a chunk.
+// The reason in words, which end a line of `explain`. A chunk has `chunk_keys` keys.
 std::string describe(SplitPlan::Reason reason, std::uint64_t chunk_keys);
 // "4, each up to 8 chunks of 1024 keys, 17301504 bytes of workspace" and how many rounds there are; behind it stand the
-// reason and who merges. Of keys that are whole: "1".
+// reason and who merges. Keys that are whole give "1".
 std::string describe_runs(const SplitPlan& plan, std::uint64_t chunk_keys, std::uint32_t batch);
 families::WorkspaceWords words_of_parts(const SplitPlan& plan);
 
