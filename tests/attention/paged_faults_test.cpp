@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,21 @@ TEST_P(PagedFaults, LengthsBeyondTheMaximumAreCutToIt) {
   which.pages = Pages{.size = 16};
   const AttentionOutput none = run(which, WAVEJIT_SIMGPU_REVERSE);
   EXPECT_TRUE(std::ranges::all_of(none.o, [](std::uint16_t bits) { return bits == 0; }));
+}
+
+// A sequence whose length goes beyond its list of pages has no entry behind the list's end, and no other sequence's bits
+// change. The table of the last sequence ends where its memory does.
+TEST_P(PagedFaults, AListThatIsTooShortIsNotReadPastItsEnd) {
+  AttentionCase which = make(1, {130, 40}, 64, 2, 1, 10);
+  const AttentionOutput same = dense(which);
+  which.told_key_lengths = {130, 130};
+  for (const int size : {1, 16}) {
+    which.pages = Pages{.size = size, .list = true, .tight = true};
+    const AttentionOutput output = run(which, WAVEJIT_SIMGPU_REVERSE);
+    const std::size_t elements = same.o.size() / 2;
+    EXPECT_TRUE(std::ranges::equal(std::span(output.o).first(elements), std::span(same.o).first(elements)))
+        << "page size " << size;
+  }
 }
 
 // ROCm/vllm#1308: partial results for one query a sequence, where a verification step has several.

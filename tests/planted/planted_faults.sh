@@ -23,4 +23,4 @@ key=$(git rev-parse HEAD; git diff HEAD; cat $work/faults.txt)
 key=$(sha256sum <<<"$key" | cut -c1-12)
 mkdir -p $work/reached/$key
 ln -sfn ../reached/$key $work/run/reached
-python3 tests/planted/run.py $work/run $work/faults.txt $work/seen.txt "$@"
+python3 tests/planted/run.py $work/run $work/faults.txt tests/planted/seen.txt "$@"

@@ -5,11 +5,15 @@
     run.py <folder with bin/ and lib/> <faults.txt> <seen.txt> [--chosen] [<first> <last>]
 
 bin/ has the programs of tests, lib/ their libraries with a wavejit_codegen that plant.py has been through. Each program runs once with all faults
-asleep, which tells the faults that are in code that it makes kernels with; others it cannot see. Then all faults meet the chosen tests, and those
-that were not seen the products, without --chosen. A fault that seen.txt names already is not tried again, so that a run goes on where it was.
+asleep, which tells the faults that are in code that it makes kernels with; others it cannot see. Then all faults meet the chosen tests: the programs,
+and behind them what ctest calls `wavejit sweep` and `wavejit invariance` with. Faults that were not seen meet the products, without --chosen.
+
+seen.txt has a line a fault: `<outcome> | <commit> | <place and fault>`. A fault that it names already is not tried again, so that a run goes on where
+it was, in another session or on another machine.
 """
 import bisect
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -40,6 +44,11 @@ PROGRAMS = {
     "softmax_lse": ["softmax_lse_tests"],
     "sparse_indexer": ["sparse_indexer_tests"],
 }
+
+
+def fault_of(row: str) -> str:
+    """A row without its number, which other sources may change."""
+    return row.split(" ", 1)[1]
 
 
 def environment_of(folder: pathlib.Path, program: str, chosen: bool, **more: str) -> dict[str, str]:
@@ -89,6 +98,30 @@ def failing_test(folder: pathlib.Path, program: str, fault: str, chosen: bool, *
     return failed.group(1) if failed else f"exit code {ran.returncode}"
 
 
+@functools.cache
+def commands() -> list[tuple[str, list[str]]]:
+    """Names and commands of the tests that call the program itself with chosen rows."""
+    shown = subprocess.run(["ctest", "--test-dir", "build/dev", "--show-only=json-v1"], stdout=subprocess.PIPE, text=True, check=True)
+    tests = [(test["name"], test["command"]) for test in json.loads(shown.stdout)["tests"] if len(test.get("command", [])) > 1]
+    return [(name, command) for name, command in tests if command[0].endswith("/bin/wavejit") and command[1] in ("sweep", "invariance")]
+
+
+def failing_command(folder: pathlib.Path, row: str) -> str:
+    """The first of these that fails, or nothing."""
+    number, place = row.split()[:2]
+    family = place.split("/")[1]
+    for name, command in commands():
+        # A fault in what families share is in forward's kernels, whose lists these are but for invariance's.
+        if family not in ("attention", "attention_forward") and family not in command:
+            continue
+        with tempfile.TemporaryDirectory() as cache:
+            environment = environment_of(folder, "wavejit", True, WAVEJIT_PLANTED=number, WAVEJIT_CACHE_DIR=cache)
+            limited = ["sh", "-c", f'ulimit -t {4 * SECONDS}; exec "$@"', "sh", folder / "bin" / "wavejit", *command[1:]]
+            if subprocess.run(limited, capture_output=True, check=False, env=environment).returncode != 0:
+                return name
+    return ""
+
+
 def programs_of(row: str, chosen: bool) -> list[str]:
     programs = PROGRAMS[row.split()[1].split("/")[1]]
     return programs if chosen else [each for each in programs if (CHOSEN / f"{each}.txt").exists()]
@@ -102,27 +135,40 @@ def outcome(folder: pathlib.Path, row: str, chosen: bool, reached: dict[str, dic
     filters = [[f"--gtest_filter={':'.join(reached[program][number])}"] for program in programs]
     for program, options in [*zip(programs, filters), *((program, []) for program in programs)]:
         if test := failing_test(folder, program, number, chosen, *options):
-            return f"{number} {'seen' if chosen else 'seen_by_product'} {program} {test}"
-    return f"{number} {'unseen' if chosen else 'unseen_by_product'} {'reached' if programs else 'unreached'}"
+            return f"{'seen' if chosen else 'seen_by_product'} {program} {test}"
+    if chosen and (test := failing_command(folder, row)):
+        return f"seen {test}"
+    return f"{'unseen' if chosen else 'unseen_by_product'} {'reached' if programs else 'unreached'}"
+
+
+def read_outcomes(seen: pathlib.Path) -> dict[str, list[str]]:
+    """By place and fault."""
+    outcomes: dict[str, list[str]] = {}
+    for line in seen.read_text(encoding="utf-8").splitlines() if seen.exists() else []:
+        if not line.startswith("#"):
+            outcome_, _, fault = line.split(" | ", 2)
+            outcomes.setdefault(fault, []).append(outcome_.split()[0])
+    return outcomes
 
 
 def main() -> None:
     folder, faults, seen = map(pathlib.Path, sys.argv[1:4])
     numbers = [word for word in sys.argv[4:] if word != "--chosen"]
     first, last = map(int, numbers or ("1", "100000"))
+    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     rows = [row for row in faults.read_text(encoding="utf-8").splitlines() if row and not row.startswith("#") and first <= int(row.split()[0]) <= last]
     for chosen in (True,) if "--chosen" in sys.argv else (True, False):
-        outcomes: dict[str, list[str]] = {}
-        for line in seen.read_text(encoding="utf-8").splitlines() if seen.exists() else []:
-            outcomes.setdefault(line.split()[0], []).append(line.split()[1])
+        outcomes = read_outcomes(seen)
         wanted = [] if chosen else ["unseen"]
-        to_run = [row for row in rows if outcomes.get(row.split()[0], []) == wanted]
+        to_run = [row for row in rows if outcomes.get(fault_of(row), []) == wanted]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, seen.open("a", encoding="utf-8") as file:
             wanted_programs = sorted({program for row in to_run for program in programs_of(row, chosen)})
             reached = dict(zip(wanted_programs, pool.map(lambda program: reached_by(folder, program, chosen), wanted_programs)))
-            for future in concurrent.futures.as_completed([pool.submit(outcome, folder, row, chosen, reached) for row in to_run]):
-                print(future.result(), flush=True)
-                print(future.result(), file=file, flush=True)
+            running = {pool.submit(outcome, folder, row, chosen, reached): row for row in to_run}
+            for future in concurrent.futures.as_completed(running):
+                line = f"{future.result()} | {commit} | {fault_of(running[future])}"
+                print(line, flush=True)
+                print(line, file=file, flush=True)
 
 
 if __name__ == "__main__":
