@@ -175,7 +175,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
       return problem;
     }
     // A list a head, with room for every block.
-    BlockLists lists = lists_of(descriptor.lists);
+    BlockLists lists = lists_of(descriptor);
     lists.batches = problem.batch;
     lists.heads = problem.query_heads;
     lists.row_blocks = (problem.query_length + lists.rows - 1) / lists.rows;

@@ -82,8 +82,8 @@ TEST(Descriptor, LocalChunksAndFlagsAreOfCausalRows) {
   for (const auto& [words, detail] :
        {std::pair{" chunked=8", "accepted: causal and no window"},
         {" causal window=3,0 chunked=8", "accepted: causal and no window"},
-        {" causal chunked=0", "'chunked=0' (column 57) is no chunk"},
-        {" causal chunked=1073741825", "is no chunk; accepted: chunked=<keys of a local chunk, 1 to 1073741824>"},
+        {" causal chunked=0", "'chunked=0' (column 57) is no number"},
+        {" causal chunked=1073741825", "is no number; accepted: chunked=<keys of a local chunk, 1 to 1073741824>"},
         {" causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal window=-1,5 causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal chunked=9 causal_flags", "causal_flags; accepted: causal beside it"},
@@ -211,10 +211,11 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       d.shape.mask = choose_mask(d.mask.causal, true, d.mask.window->first, d.mask.window->second).mask;
     }
     if (d.mask.causal && !d.mask.window && random() % 4 == 0) {
-      d.mask.local_chunk = up_to(9000);
+      d.mask.kind = attention_forward::Mask::chunked;
+      d.mask.number = up_to(9000);
       d.shape.mask = choose_mask(d.mask).mask;
     }
-    d.shape.causal_flags = d.mask.causal && !d.mask.window && !d.mask.local_chunk && random() % 4 == 0;
+    d.shape.causal_flags = d.mask.causal && !d.mask.window && !d.mask.number && random() % 4 == 0;
     d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed, Layout::paged}[random() % 4];
     if (d.layout == Layout::paged) {
       d.shape.paged = true;
