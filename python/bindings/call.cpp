@@ -71,6 +71,16 @@ void bind_calls(nb::module_& module) {
            wavejit_attention_merge_arguments, wavejit_sparse_indexer_arguments, wavejit_attention_backward_arguments,
            wavejit_attention_latent_arguments>(module);
   module.def(
+      "call_arguments",
+      [] {
+        return std::vector<std::tuple<const char*, const char*, const char*>>{
+#define WAVEJIT_ARGUMENTS(family, heading, text) {#family, heading, text},
+#include "arguments.def"
+#undef WAVEJIT_ARGUMENTS
+        };
+      },
+      "What is said of the arguments of calls: the family, which arguments with their shapes, and the text.");
+  module.def(
       "hints",
       [] {
         std::vector<std::tuple<const char*, std::uint32_t>> rows;
