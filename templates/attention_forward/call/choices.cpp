@@ -19,6 +19,7 @@ using refusal::refuse;
 Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (auto splits = attention::check_split(call.split); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.split.splits);
+  problem.hints = call.head.flags & attention::all_hints;
   if ((call.head.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | attention::all_hints}) != 0) [[unlikely]] {
     constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | attention::all_hints | WAVEJIT_SCALE_IS_ZERO |
                                     WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH |

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "templates/attention/call/hints.h"
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -111,6 +112,25 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
     const auto parsed = parse_descriptor(std::string(base) + words);
     ASSERT_FALSE(parsed) << words;
     EXPECT_THAT(parsed.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
+TEST(Descriptor, HintsAreWordsThatChangeNoShape) {
+  constexpr std::string_view base = "attention_forward bf16 b1 q128 k128 h1 d64 lists=64x64:10";
+  const auto plain = parse_descriptor(base);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->hints, 0U);
+  for (const attention::Hint& hint : attention::hints) {
+    const std::string line = std::string(base) + " " + std::string(hint.word);
+    const auto parsed = parse_descriptor(line);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(to_text(*parsed), line);
+    EXPECT_EQ(parsed->hints, hint.bit);
+    const auto alone = parse_descriptor("attention_forward bf16 b1 q128 k128 h1 d64 " + std::string(hint.word));
+    EXPECT_EQ(alone.has_value(), hint.beside == attention::Hint::Beside::any) << hint.word;
+    if (!alone) {
+      EXPECT_THAT(alone.error().detail, HasSubstr(std::string(hint.word) + " without lists; accepted: lists="));
+    }
   }
 }
 
