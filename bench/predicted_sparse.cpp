@@ -92,7 +92,7 @@ struct Lists {
   std::string_view words;  // of a descriptor; none: dense
 };
 constexpr std::array<Lists, 3> all_lists = {
-    {{"dense", ""}, {"64 × 64 alike", " lists=64x64:alike:10"}, {"64 × 64 random", " lists=64x64:10"}}};
+    {{"dense", ""}, {"64 × 64 alike", " lists=64x64:10 lists_alike"}, {"64 × 64 random", " lists=64x64:10"}}};
 
 constexpr std::string_view problem_words = "attention_forward bf16 b1 q65536 k65536 h24 d128";
 constexpr double flops_of_pair = 4.0 * 128;  // of a row and a key that it sees

@@ -9,6 +9,7 @@ the tree. Links to other files of the tree become their paths, as code; links to
 any warning of Sphinx does. The references are made here: C and C++ from the headers, which teach, section by section;
 Python from docstrings (PYTHONPATH must find the package); the program from its own help.
 """
+import inspect
 import pathlib
 import re
 import shutil
@@ -28,7 +29,7 @@ MENU = {
     "Speed": ["docs/timing-model", "docs/profile", "docs/tune", "bench/predicted_shapes", "bench/predicted_rdna4", "bench/predicted_backward", "bench/predicted_decode", "bench/predicted_latent", "bench/predicted_indexer", "bench/predicted_sparse", "bench/predicted_low_precision", "bench/predicted_pages", "bench/predicted_table", "bench/static_table", "bench/README"],
     "The simulated GPU": ["docs/simulated-gpu", "docs/rocm-on-any-machine", "examples/rocm_ci/README", "docs/first-day-on-silicon", "docs/isa"],
     "Working on it": ["CONTRIBUTING", "docs/adding-a-family", "docs/adding-a-target", "docs/public-face", "docs/libraries", "docs/releases", "SECURITY", "CHANGELOG", "THIRD-PARTY"],
-    "References": ["reference/program", "reference/python", "reference/torch", "reference/jax", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
+    "References": ["reference/program", "reference/python", "reference/arguments", "reference/torch", "reference/jax", "reference/transformers", "reference/cache", "reference/c", "reference/cpp", "reference/simgpu"],
 }
 ROOMS = ("src/", "templates/", "tools/", "python/", "tests/")
 
@@ -121,6 +122,26 @@ def program_as_page(program: pathlib.Path) -> str:
     return "\n".join(page) + "\n"
 
 
+def arguments_as_page() -> str:
+    """Which call of Python takes which argument, what sets it in C, and what is said of it: the extension's own tables."""
+    from wavejit import _documented, _engine, _wavejit
+
+    signatures = {family: list(inspect.signature(kind).parameters)[1:] for family, kind in _engine.FAMILIES.items()}
+    page = ["# Python: arguments of calls", "", "Each argument, the calls that take it, and the fields of `wavejit.h` that have its name there.", "",
+            "| argument | calls | in C |", "|---|---|---|"]
+    in_c: dict[str, list[str]] = {}
+    for _, field, told in _wavejit.call_fields():
+        in_c.setdefault(re.split(r"[.\[]", told)[0], []).append(field)
+    for name in dict.fromkeys(name for names in signatures.values() for name in names):
+        fields = ", ".join(f"`{field}`" for field in dict.fromkeys(in_c.get(name, [])))
+        page.append(f"| `{name}` | {', '.join(f'`{family}`' for family, names in signatures.items() if name in names)} | {fields} |")
+    for family in signatures:
+        page += ["", f"## {family}", ""]
+        for heading, text in _documented.rows_of(family):
+            page += [f"- `{heading}`: " + text.replace("\n", " ")]
+    return "\n".join(page) + "\n"
+
+
 def sentences() -> dict[str, str]:
     """What docs/README.md says of each page in its tables."""
     said = {}
@@ -169,6 +190,7 @@ def prepare(source: pathlib.Path, program: pathlib.Path) -> None:
     (reference / "simgpu.md").write_text(header_as_page("The simulated GPU's C reference", "include/wavejit/simgpu.h", "c"), encoding="utf-8")
     for name, (title, module) in PYTHON_PAGES.items():
         (reference / f"{name}.md").write_text(PYTHON_PAGE.format(title=title, module=module), encoding="utf-8")
+    (reference / "arguments.md").write_text(arguments_as_page(), encoding="utf-8")
     (reference / "program.md").write_text(program_as_page(program), encoding="utf-8")
     (source / "index.md").write_text(index_of(pages), encoding="utf-8")
 

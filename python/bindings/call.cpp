@@ -4,8 +4,14 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
 
 #include "call_of.h"
 #include "engine.h"
@@ -34,16 +40,62 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
       .def("workspace_bytes", &C::workspace_bytes);
 }
 
+// "attention_forward", the name in C, Python's.
+using Row = std::tuple<const char*, const char*, const char*>;
+
+template <typename Arguments>
+void add_rows(std::vector<Row>& rows) {
+  using Of = Kind<Arguments>;
+  for (const std::span<const Field> table :
+       {std::span<const Field>(Of::tensors), std::span<const Field>(Of::addresses), std::span<const Field>(Of::others)})
+    for (const Field& field : table) rows.emplace_back(Of::class_name, field.name, field.python);
+}
+
+template <typename... Arguments>
+void bind_all(nb::module_& module) {
+  (bind_call<Arguments>(module), ...);
+  module.def(
+      "call_fields",
+      [] {
+        std::vector<Row> rows;
+        (add_rows<Arguments>(rows), ...);
+        return rows;
+      },
+      "The fields of every call: its class here, the field's name in C, and Python's.");
+}
+
 }  // namespace
 
 void bind_calls(nb::module_& module) {
-  bind_call<wavejit_attention_forward_arguments>(module);
-  bind_call<wavejit_softmax_lse_arguments>(module);
-  bind_call<wavejit_cache_append_arguments>(module);
-  bind_call<wavejit_attention_merge_arguments>(module);
-  bind_call<wavejit_sparse_indexer_arguments>(module);
-  bind_call<wavejit_attention_backward_arguments>(module);
-  bind_call<wavejit_attention_latent_arguments>(module);
+  bind_all<wavejit_attention_forward_arguments, wavejit_softmax_lse_arguments, wavejit_cache_append_arguments,
+           wavejit_attention_merge_arguments, wavejit_sparse_indexer_arguments, wavejit_attention_backward_arguments,
+           wavejit_attention_latent_arguments>(module);
+  module.def(
+      "call_arguments",
+      [] {
+        return std::vector<std::tuple<const char*, const char*, const char*>>{
+#define WAVEJIT_ARGUMENTS(family, heading, text) {#family, heading, text},
+#include "arguments.def"
+#undef WAVEJIT_ARGUMENTS
+        };
+      },
+      "What is said of the arguments of calls: the family, which arguments with their shapes, and the text.");
+  module.def(
+      "hints",
+      [] {
+        std::vector<std::tuple<const char*, std::uint32_t>> rows;
+        for (const Hint& hint : hints) rows.emplace_back(hint.word, hint.bit);
+        return rows;
+      },
+      "The hints of calls of attention_forward: their word, and their bit of flags.");
+  module.def(
+      "mask_kinds",
+      [] {
+        std::vector<std::tuple<std::int32_t, const char*, const char*>> rows;
+        for (const MaskKind& kind : mask_kinds) rows.emplace_back(kind.bit, kind.word, kind.field);
+        return rows;
+      },
+      "The kinds of masks that have a number: their bit, the word of lines, and the keyword.");
 }
 
 }  // namespace wavejit::python

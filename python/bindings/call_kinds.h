@@ -24,8 +24,9 @@ enum class FieldType : std::uint8_t { tensor, address, fp32, i32, u32, i64, u64 
 struct Field {
   const char* name;
   FieldType type;
-  std::size_t at;  // bytes from the begin of the struct
-  constexpr Field in(std::size_t part) const { return {name, type, part + at}; }
+  std::size_t at;      // bytes from the begin of the struct
+  const char* python;  // what Python calls it, in a call and in what refuses it
+  constexpr Field in(std::size_t part) const { return {name, type, part + at, python}; }
 };
 
 template <typename Member>
@@ -40,8 +41,9 @@ constexpr FieldType type_of() {
 }
 
 // offsetof takes no member pointer, so that rows come from a macro.
-#define WAVEJIT_NAMED(name, path) \
-  Field { name, type_of<std::remove_cvref_t<decltype(std::declval<S&>().path)>>(), offsetof(S, path) }
+#define WAVEJIT_TOLD(name, path, python) \
+  Field { name, type_of<std::remove_cvref_t<decltype(std::declval<S&>().path)>>(), offsetof(S, path), python }
+#define WAVEJIT_NAMED(name, path) WAVEJIT_TOLD(name, path, name)
 #define WAVEJIT_FIELD(path) WAVEJIT_NAMED(#path, path)
 
 template <std::size_t... sizes>
@@ -68,9 +70,37 @@ constexpr std::array head_fields = [] {
 }();
 constexpr std::array mask_fields = [] {
   using S = wavejit_masking;
-  return std::array{WAVEJIT_NAMED("mask", bits), WAVEJIT_FIELD(window_left), WAVEJIT_FIELD(window_right),
-                    WAVEJIT_FIELD(local_chunk), WAVEJIT_FIELD(causal_prefix)};
+  return std::array{
+      WAVEJIT_NAMED("mask", bits),
+      WAVEJIT_FIELD(window_left),
+      WAVEJIT_FIELD(window_right),
+      WAVEJIT_FIELD(causal_prefix),
+#define WAVEJIT_MASK_KIND(word, bit, field, ...) WAVEJIT_FIELD(field),
+#include "wavejit/masks.def"
+#undef WAVEJIT_MASK_KIND
+  };
 }();
+// The hints of hints.def: the word, and the bit of flags.
+struct Hint {
+  const char* word;
+  std::uint32_t bit;
+};
+constexpr std::array hints = {
+#define WAVEJIT_HINT(word, bit, ...) Hint{#word, bit},
+#include "wavejit/hints.def"
+#undef WAVEJIT_HINT
+};
+// The kinds of masks.def: the bit, the word of lines, the field, which is the keyword's name.
+struct MaskKind {
+  std::int32_t bit;
+  const char* word;
+  const char* field;
+};
+constexpr std::array mask_kinds = {
+#define WAVEJIT_MASK_KIND(word, bit, field, ...) MaskKind{bit, #word, #field},
+#include "wavejit/masks.def"
+#undef WAVEJIT_MASK_KIND
+};
 constexpr std::array modifier_fields = [] {
   using S = wavejit_modifiers;
   return std::array{WAVEJIT_FIELD(scale), WAVEJIT_FIELD(softcap)};
@@ -86,20 +116,28 @@ constexpr std::array page_fields = [] {
 }();
 constexpr std::array block_list_fields = [] {
   using S = wavejit_block_lists;
-  return std::array{WAVEJIT_FIELD(list_counts), WAVEJIT_FIELD(list_indices),    WAVEJIT_FIELD(list_starts),
-                    WAVEJIT_FIELD(full_counts), WAVEJIT_FIELD(full_indices),    WAVEJIT_FIELD(full_starts),
-                    WAVEJIT_FIELD(list_rows),   WAVEJIT_FIELD(list_row_blocks), WAVEJIT_FIELD(list_capacity),
-                    WAVEJIT_FIELD(list_keys),   WAVEJIT_FIELD(full_capacity),   WAVEJIT_FIELD(list_batches),
-                    WAVEJIT_FIELD(list_heads)};
+  return std::array{WAVEJIT_TOLD("list_counts", list_counts, "lists.counts"),
+                    WAVEJIT_TOLD("list_indices", list_indices, "lists.indices"),
+                    WAVEJIT_TOLD("list_starts", list_starts, "lists.starts"),
+                    WAVEJIT_TOLD("full_counts", full_counts, "lists.full_counts"),
+                    WAVEJIT_TOLD("full_indices", full_indices, "lists.full_indices"),
+                    WAVEJIT_TOLD("full_starts", full_starts, "lists.full_starts"),
+                    WAVEJIT_TOLD("list_rows", list_rows, "lists.rows"),
+                    WAVEJIT_TOLD("list_row_blocks", list_row_blocks, "lists.shape[2]"),
+                    WAVEJIT_FIELD(list_capacity),
+                    WAVEJIT_TOLD("list_keys", list_keys, "lists.keys"),
+                    WAVEJIT_FIELD(full_capacity),
+                    WAVEJIT_TOLD("list_batches", list_batches, "lists.shape[0]"),
+                    WAVEJIT_TOLD("list_heads", list_heads, "lists.shape[1]")};
 }();
 constexpr std::array key_list_fields = [] {
   using S = wavejit_key_list;
   return std::array{WAVEJIT_NAMED("top_k", top_k), WAVEJIT_NAMED("key_indices_row_stride", row_stride),
-                    WAVEJIT_NAMED("key_slots", slots), WAVEJIT_NAMED("key_list_heads", heads)};
+                    WAVEJIT_TOLD("key_slots", slots, "slots"), WAVEJIT_NAMED("key_list_heads", heads)};
 }();
 constexpr std::array key_list_addresses = [] {
   using S = wavejit_key_list;
-  return std::array{WAVEJIT_NAMED("key_indices", indices), WAVEJIT_NAMED("key_counts", counts)};
+  return std::array{WAVEJIT_TOLD("key_indices", indices, "indices"), WAVEJIT_TOLD("key_counts", counts, "counts")};
 }();
 constexpr std::array second_list_fields = [] {
   using S = wavejit_key_list;
@@ -133,15 +171,15 @@ struct Kind<wavejit_attention_forward_arguments> {
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(k),
                                       WAVEJIT_FIELD(v),
-                                      WAVEJIT_FIELD(o),
+                                      WAVEJIT_TOLD("o", o, "out"),
                                       WAVEJIT_FIELD(lse),
                                       WAVEJIT_NAMED("bias", modifiers.bias),
-                                      WAVEJIT_NAMED("sink", modifiers.sink),
+                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
                                       WAVEJIT_NAMED("alibi", modifiers.alibi),
                                       WAVEJIT_NAMED("k_scale", scales.k_scale),
                                       WAVEJIT_NAMED("v_scale", scales.v_scale),
                                       WAVEJIT_NAMED("q_scale", scales.q_scale),
-                                      WAVEJIT_NAMED("bool_mask", modifiers.bool_mask)};
+                                      WAVEJIT_TOLD("bool_mask", modifiers.bool_mask, "mask")};
   static constexpr std::array addresses{
       WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
       WAVEJIT_NAMED("key_lengths", sequences.key_lengths),   WAVEJIT_NAMED("block_table", pages.block_table),
@@ -196,18 +234,30 @@ struct Kind<wavejit_attention_merge_arguments> {
   using S = wavejit_attention_merge_arguments;
   using Owner = AttentionMerge;
   static constexpr const char* class_name = "AttentionMergeCall";
-  static constexpr std::array tensors{WAVEJIT_FIELD(o), WAVEJIT_FIELD(lse)};
+  static constexpr std::array tensors{WAVEJIT_TOLD("o", o, "out"), WAVEJIT_FIELD(lse)};
   static constexpr std::array<Field, 0> addresses{};
   // The numbers are those of a stack, which is the first part.
-  static constexpr auto others = joined(
-      std::array{WAVEJIT_FIELD(parts[0].o),          WAVEJIT_FIELD(parts[0].lse),   WAVEJIT_FIELD(parts[1].o),
-                 WAVEJIT_FIELD(parts[1].lse),        WAVEJIT_FIELD(parts[2].o),     WAVEJIT_FIELD(parts[2].lse),
-                 WAVEJIT_FIELD(parts[3].o),          WAVEJIT_FIELD(parts[3].lse),   WAVEJIT_FIELD(parts[4].o),
-                 WAVEJIT_FIELD(parts[4].lse),        WAVEJIT_FIELD(parts[5].o),     WAVEJIT_FIELD(parts[5].lse),
-                 WAVEJIT_FIELD(parts[6].o),          WAVEJIT_FIELD(parts[6].lse),   WAVEJIT_FIELD(parts[7].o),
-                 WAVEJIT_FIELD(parts[7].lse),        WAVEJIT_FIELD(parts[0].count), WAVEJIT_FIELD(parts[0].o_stride),
-                 WAVEJIT_FIELD(parts[0].lse_stride), WAVEJIT_FIELD(part_count)},
-      in_part(head_fields, offsetof(S, head)));
+  static constexpr auto others = joined(std::array{WAVEJIT_TOLD("parts[0].o", parts[0].o, "outs[0]"),
+                                                   WAVEJIT_TOLD("parts[0].lse", parts[0].lse, "lses[0]"),
+                                                   WAVEJIT_TOLD("parts[1].o", parts[1].o, "outs[1]"),
+                                                   WAVEJIT_TOLD("parts[1].lse", parts[1].lse, "lses[1]"),
+                                                   WAVEJIT_TOLD("parts[2].o", parts[2].o, "outs[2]"),
+                                                   WAVEJIT_TOLD("parts[2].lse", parts[2].lse, "lses[2]"),
+                                                   WAVEJIT_TOLD("parts[3].o", parts[3].o, "outs[3]"),
+                                                   WAVEJIT_TOLD("parts[3].lse", parts[3].lse, "lses[3]"),
+                                                   WAVEJIT_TOLD("parts[4].o", parts[4].o, "outs[4]"),
+                                                   WAVEJIT_TOLD("parts[4].lse", parts[4].lse, "lses[4]"),
+                                                   WAVEJIT_TOLD("parts[5].o", parts[5].o, "outs[5]"),
+                                                   WAVEJIT_TOLD("parts[5].lse", parts[5].lse, "lses[5]"),
+                                                   WAVEJIT_TOLD("parts[6].o", parts[6].o, "outs[6]"),
+                                                   WAVEJIT_TOLD("parts[6].lse", parts[6].lse, "lses[6]"),
+                                                   WAVEJIT_TOLD("parts[7].o", parts[7].o, "outs[7]"),
+                                                   WAVEJIT_TOLD("parts[7].lse", parts[7].lse, "lses[7]"),
+                                                   WAVEJIT_FIELD(parts[0].count),
+                                                   WAVEJIT_FIELD(parts[0].o_stride),
+                                                   WAVEJIT_FIELD(parts[0].lse_stride),
+                                                   WAVEJIT_FIELD(part_count)},
+                                        in_part(head_fields, offsetof(S, head)));
   static_assert(WAVEJIT_MAX_ATTENTION_PARTS == 8);
 };
 
@@ -241,16 +291,16 @@ struct Kind<wavejit_attention_backward_arguments> {
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(k),
                                       WAVEJIT_FIELD(v),
-                                      WAVEJIT_FIELD(o),
-                                      WAVEJIT_FIELD(d_o),
+                                      WAVEJIT_TOLD("o", o, "out"),
+                                      WAVEJIT_TOLD("d_o", d_o, "d_out"),
                                       WAVEJIT_FIELD(lse),
                                       WAVEJIT_FIELD(d_lse),
                                       WAVEJIT_FIELD(dq),
                                       WAVEJIT_FIELD(dk),
                                       WAVEJIT_FIELD(dv),
                                       WAVEJIT_NAMED("alibi", modifiers.alibi),
-                                      WAVEJIT_NAMED("sink", modifiers.sink),
-                                      WAVEJIT_FIELD(d_sink),
+                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
+                                      WAVEJIT_TOLD("d_sink", d_sink, "d_sinks"),
                                       WAVEJIT_FIELD(delta),
                                       WAVEJIT_NAMED("bias", modifiers.bias),
                                       WAVEJIT_FIELD(d_bias)};
@@ -271,10 +321,10 @@ struct Kind<wavejit_attention_latent_arguments> {
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(q_rope),
                                       WAVEJIT_FIELD(k),
-                                      WAVEJIT_FIELD(o),
+                                      WAVEJIT_TOLD("o", o, "out"),
                                       WAVEJIT_FIELD(k_rope),
                                       WAVEJIT_FIELD(lse),
-                                      WAVEJIT_NAMED("sink", modifiers.sink),
+                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
                                       WAVEJIT_FIELD(second_k),
                                       WAVEJIT_NAMED("k_scale", scales.k_scale)};
   static constexpr auto addresses = joined(
@@ -293,5 +343,6 @@ struct Kind<wavejit_attention_latent_arguments> {
 
 #undef WAVEJIT_FIELD
 #undef WAVEJIT_NAMED
+#undef WAVEJIT_TOLD
 
 }  // namespace wavejit::python

@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 
 # enum wavejit_mask
-CAUSAL, WINDOW, PREFIX, CHUNKED = 1, 2, 4, 8
+CAUSAL, WINDOW, PREFIX = 1, 2, 4
+# Masks with a number of their own: the keyword, and the bit.
+MASK_KINDS = {keyword: bit for bit, _, keyword in _wavejit.mask_kinds()}
 # enum wavejit_call_flags
-CHECK_LENGTHS, LISTS_ALIKE, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 2, 4, 128
+CHECK_LENGTHS, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 4, 128
+# Flags that show in no bit of a result, by name.
+HINTS = dict(_wavejit.hints())
 LAUNCHES = {None: 0, 1: 32, 2: 64}
 COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
 # enum wavejit_score_rounding
@@ -39,6 +43,12 @@ def launches_flag(launches: int | None) -> int:
     if launches not in LAUNCHES:
         raise InvalidArgument(f"launches = {launches!r}; accepted: {', '.join(map(repr, LAUNCHES))}")
     return LAUNCHES[launches]
+
+
+def hints_flags(hints: Sequence[str]) -> int:
+    if isinstance(hints, str) or not all(hint in HINTS for hint in hints):
+        raise InvalidArgument(f"hints = {hints!r}; accepted: a list of {', '.join(map(repr, HINTS))}")
+    return sum({HINTS[hint] for hint in hints})
 
 
 class Call:
@@ -62,6 +72,7 @@ class Call:
         self._engine = engine
         self._call = call
         self._launch = self._call.launch
+        self._c_names = _C_NAMES[type(call).__name__]
         self._stream = _device.stream_number(stream)
         self._arrays: list[DeviceArray] = []
         self._written: list[list[int | None]] = []
@@ -187,7 +198,7 @@ class Call:
         if places is not None:
             self._dimensions[field] = places
         # Without elements there is nothing to point to.
-        self._call.set_tensor(_C_NAMES.get(field, field), array._address if array.size else 0, array._dtype.c, wide, steps)
+        self._call.set_tensor(self._c_names[field], array._address if array.size else 0, array._dtype.c, wide, steps)
         return array
 
     def _take(self, array: DeviceArray) -> None:
@@ -212,7 +223,7 @@ class Call:
         if not array._is_dense():
             raise InvalidArgument(f"{field}: strides {array.strides}; accepted: numbers side by side")
         self._take(array)
-        self._call.set_address(_C_NAMES.get(field, field), array._address)
+        self._call.set_address(self._c_names[field], array._address)
         return array
 
     def _flags(self, field: str, given: Any, count: int) -> None:
@@ -229,9 +240,9 @@ class Call:
         if not array._is_dense():
             raise InvalidArgument(f"{field}: strides {array.strides}; accepted: flags side by side")
         self._take(array)
-        self._call.set_address(_C_NAMES.get(field, field), array._address)
+        self._call.set_address(self._c_names[field], array._address)
 
-    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None, local_chunk: int | None = None) -> None:
+    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None, **kinds: int | None) -> None:
         if causal not in (True, False):  # 1 and numpy's are among them
             raise InvalidArgument(f"causal = {causal!r}; accepted: True, False")
         mask = CAUSAL if causal else 0
@@ -246,9 +257,10 @@ class Call:
         if causal_prefix is not None:
             mask |= PREFIX
             self._call.set_number("causal_prefix", causal_prefix)
-        if local_chunk is not None:
-            mask |= CHUNKED
-            self._call.set_number("local_chunk", local_chunk)
+        for kind, number in kinds.items():
+            if number is not None:
+                mask |= MASK_KINDS[kind]
+                self._call.set_number(kind, number)
         self._call.set_number("mask", mask)
 
     def _scale_and_flags(self, scale: float | None, compile: str, flags: int = 0) -> None:
@@ -269,11 +281,10 @@ def _as_int8(given: Any) -> Any:
 
 
 _DIMENSION = re.compile(r"(?<![\w.])([a-z_]+(?:\[\d\])?)\.(sizes|strides)\[(\d)\]")
-# What Python calls otherwise than C.
-_C_NAMES = {"mask": "bool_mask", "out": "o", "sinks": "sink", "d_out": "d_o", "d_sinks": "d_sink",
-            "lists.indices": "list_indices", "lists.counts": "list_counts", "lists.starts": "list_starts",
-            "lists.full_indices": "full_indices", "lists.full_counts": "full_counts", "lists.full_starts": "full_starts",
-            "outs": "parts[0].o", "lses": "parts[0].lse", **{f"{of}[{part}]": f"parts[{part}].{field}" for of, field in (("outs", "o"), ("lses", "lse")) for part in range(8)}}  # fmt: skip
+# What C calls a call's fields, by Python's names.
+_C_NAMES: dict[str, dict[str, str]] = {}
+for _kind, _field, _told in _wavejit.call_fields():
+    _C_NAMES.setdefault(_kind, {"outs": "parts[0].o", "lses": "parts[0].lse"}).setdefault(_told, _field)
 BSHD = "[batch, length, heads, head dim]"
 UNIT_BYTES = 16
 _OF_SCALES: dict[int, tuple[int | None, ...]] = {1: (None, None, 0, None), 2: (0, None, 1, None)}
@@ -412,7 +423,7 @@ class AttentionForwardCall(SequencesCall):
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
                  second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None,
-                 score_rounding: str = "fp32", workspace: DeviceArray | None = None,
+                 score_rounding: str = "fp32", hints: Sequence[str] = (), workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
@@ -468,7 +479,7 @@ class AttentionForwardCall(SequencesCall):
             self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
         self._modifiers(queries.shape[2], written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
         self.lse = self._lse(queries, lse, query_starts)
-        self._mask(causal, window, causal_prefix, local_chunk)
+        self._mask(causal, window, causal_prefix, local_chunk=local_chunk)
         self._flags("causal_flags", causal_flags, sequences)
         if mask is not None:
             self._tensor("mask", _as_int8(mask), _dtypes.INT8, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), accepted=(_dtypes.INT8,))
@@ -476,7 +487,7 @@ class AttentionForwardCall(SequencesCall):
         if workspace is not None:
             self._give_workspace(workspace)
         self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches)
-                              | (BIAS_BY_TILE if bias_by_tile else 0) | (LISTS_ALIKE if lists is not None and lists.alike else 0))
+                              | (BIAS_BY_TILE if bias_by_tile else 0) | hints_flags(hints) | (HINTS["lists_alike"] if lists is not None and lists.alike else 0))
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
@@ -637,7 +648,7 @@ class AttentionForwardCall(SequencesCall):
         if array.ndim != dimensions or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{what}], dense")
         self._take(array)
-        self._call.set_address(_C_NAMES.get(field, field), array._address)
+        self._call.set_address(self._c_names[field], array._address)
         return array
 
     def _cache_scale(self, field: str, given: Any, of_rows: bool = False) -> None:

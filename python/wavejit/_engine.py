@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from . import _arrays, _device, _dtypes, _offline, _progress, _wavejit
+from . import _arrays, _device, _documented, _dtypes, _offline, _progress, _wavejit
 from ._append import CacheAppendCall
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
@@ -77,12 +77,15 @@ def _made(kind: type[Made], engine: Engine, given: tuple[Any, ...], words: dict[
 
 def _with_words_of(make: Callable[Concatenate[Engine, Words], Call]) -> Callable[[Callable[..., Answer]], Callable[Concatenate[Engine, Words], Answer]]:
     """A method of Engine takes a call's arguments, which stand in one place: `__init__` of the call. Readers, help() and type
-    checkers see them."""
+    checkers see them. What is said of them comes from one table (_documented.py)."""
     signature = inspect.signature(make)
+    family = next((name for name, kind in FAMILIES.items() if kind is make), None)
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def named(method: Callable[..., Answer]) -> Callable[Concatenate[Engine, Words], Answer]:
         parameters = [itself, *list(signature.parameters.values())[1:]]
+        if method.__name__ == family and method.__doc__ is not None:
+            method.__doc__ = _documented.with_arguments(method.__doc__, family, [each.name for each in parameters[1:]])
         method.__signature__ = signature.replace(parameters=parameters, return_annotation=inspect.signature(method).return_annotation)  # type: ignore[attr-defined]
         return method
 
@@ -263,73 +266,7 @@ class Engine:
         numpy arrays and tensors in host memory: inputs are copied to the device, outputs given by the caller are copied back
         before this returns.
 
-        q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], out [B, Sq, Hq, Dv]
-            fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
-            On gfx950 q, k and v may all be e4m3; then out is bf16, or "fp16". q and k may be int8 beside v in fp16 or bf16, which then is
-            the type of out and bias. q may be fp32: it is rounded once to the type of k and v, beside 8 bits to that of out.
-            out may be fp32, "fp32" for a new one: each element as it is before rounding.
-        dtype
-            "bf16": 16-bit integers of numpy are the bits of bf16. "e4m3": 8-bit ones of q, k and v are those of e4m3.
-        cache_dtype
-            "e4m3": 8-bit integers of k and v, numpy's or another library's, are the bits of e4m3; and so on.
-        k_scale, v_scale, q_scale
-            Of k and v, and of q, of 8 bits: a number, or fp32 [Hkv], [B, Hkv] or [B or 1, 1, Hkv or 1, 1] on the device, which kernels read there.
-            A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head. Those of k and v both
-            of 3 dimensions: a number for each token, as k and v lie, [B, Sk, Hkv], [1, total, Hkv] or [pages, page size, Hkv], of any strides.
-            Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv: of 3 dimensions it is of tokens, too.
-        score_rounding
-            Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.
-        scale
-            1 / sqrt(D) by default.
-        causal, window, causal_prefix, local_chunk, causal_flags
-            Row i stands at key i + Sk − Sq, its diagonal. `causal`: it sees keys up to there. `window` (left, right): from
-            left keys before it to right keys behind it, None for no limit. `causal_prefix`: the diagonal begins at this key instead.
-            `local_chunk`, beside causal: only those keys of the diagonal's own chunk of this many positions (Llama 4).
-            `causal_flags` [B], bool or bytes: sequences whose flag is 0 see all their keys, as if causal were False.
-        mask [B or 1, Hq or 1, Sq, Sk], bool, int8 or uint8
-            A row sees the keys whose element is not 0, of those that causal and window show; tiles that are hidden whole are not walked.
-            Not beside bias, local_chunk, causal_flags and lists.
-        softcap, bias, alibi, sinks
-            On x = scale · q·k, in this order: softcap · tanh(x / softcap), up to 32,768; + bias [B or 1, Hq or 1, Sq, Sk], q's dtype or fp32;
-            − slope · distance to the diagonal, alibi [Hq] or [B, Hq] fp32; sinks [Hq] fp32, a logit that has no value.
-        bias_by_tile
-            True: the bias is a mask of which much is −∞ or 0. Tiles of nothing but −∞ are not walked, those of 0 are walked without it; the bits
-            are the same where v is finite. Of dense and packed keys; not beside local_chunk, causal_flags and lists.
-        lse
-            True: returned too, [B, Hq, Sq] fp32, natural logarithm. An array: written there.
-        query_starts, key_starts [sequences + 1]
-            Packed: q [1, total, Hq, D] (k and v alike), sequence b has rows starts[b] … starts[b + 1] − 1. Rows behind the last start are 0 in
-            an output that this makes, and −∞ in its lse; in yours they stay as they are. Starts on the device cost an upload of zeros: give out.
-        key_lengths [B], first_keys [B]
-            Of each sequence: how many keys count; the row of its key 0 (left padding).
-        block_table [B, columns], table_starts [B + 1]
-            k and v are pages [pages, page size, Hkv, D]; key n of b is in page block_table[b][n // page size]. With
-            table_starts the table is one list. Needs key_lengths. Vectorised pages are k [pages, Hkv, D / 8, page size, 8]
-            with v [pages, Hkv, Dv, page size] or [pages, Hkv, page size / 8, Dv, 8]: 16 bytes, so 16 in place of 8 where k and v have 8 bits.
-        max_query_length, max_key_length
-            The longest sequence: of packed rows and of pages, where the numbers lie on the device. Numbers that are given
-            as lists or numpy arrays are copied to the device, and the longest is found.
-        max_total_keys
-            A hint that shows in no bit: the keys of all sequences together are this many at most. Found likewise.
-        lists
-            A `wavejit.BlockLists`: blocks of rows see the blocks of keys that it names.
-        indices, counts, slots
-            int32 [B, Sq, top_k], or [B, Sq, Hkv, top_k]: each query sees the keys that its list names, as often as they are named. −1
-            and what it does not see count for nothing. counts [B, Sq] (, Hkv): how many entries of a list count. With `slots` an entry is
-            page · page size + key of k and v [pages, page size, Hkv, D], else a key's number in its sequence.
-        second_k, second_v, second_indices, second_counts
-            Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
-        splits, workspace
-            Into how many runs keys are cut (0: the engine's choice); device memory for it (call.workspace_bytes()).
-        launches
-            Of keys that are cut: 1 merges the runs in the launch that walks them, where a kernel can, 2 in one of its own; None: as the clock
-            predicts. It shows in no bit.
-        check_lengths
-            Debugging: reads those numbers from the device and refuses bad ones. Waits for the stream.
-        compile
-            "wait"; "never": NotReady when the kernel is not loaded; "behind": the same, and a thread fetches it meanwhile.
-        stream
-            None, a hipStream_t as a number, or torch's stream.
+        {arguments}
 
         Raises InvalidArgument (names the field), Unsupported, NotReady, Sealed, CompileFailed, LaunchFailed, OutOfMemory;
         TypeError for what is no array.
@@ -363,26 +300,9 @@ class Engine:
 
         No atomic additions: a sequence's gradients have the same bits alone, in any batch and packed.
 
-        q, k, v, out, lse
-            As of the forward call, which was asked for its LSE.
-        d_out
-            The gradient of out; shaped as it, its dtype.
-        dq, dk, dv
-            New arrays by default, of q's dtype; all of them fp32 with gradients="fp32".
-        d_lse [B, Hq, Sq] fp32
-            The gradient of lse.
-        delta [B, Hq, Sq] fp32
-            The sum of d_out · out of each row, in place of out, which is None then. Or out is fp32: no rounding of it shows.
-        sinks [Hq], d_sinks
-            True: the gradient of the sinks is returned, too, [B, Hq] fp32, of each sequence by itself. An array: written there.
-        bias, d_bias
-            True: the gradient of the bias is returned, too, with its shape and dtype, summed over what broadcasts. An array: written there.
-        sums_before, sums_behind
-            Lists of "dq" and "dk_dv": fp32 gradients that go on with the sums of a call before, or are left for one behind.
+        {arguments}
 
-        scale, causal, window, causal_prefix, softcap, alibi, query_starts, key_starts, key_lengths, max_query_length,
-        max_key_length, compile, dtype and stream as in `attention_forward`. Without d_sinks, sinks are not needed: they stand
-        in the LSE. `workspace`: device memory for call.workspace_bytes().
+        Without d_sinks, sinks are not needed: they stand in the LSE.
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -412,35 +332,7 @@ class Engine:
         """Latent attention (MLA, absorbed): out = softmax(scale · Q·Kᵀ + mask) · V, V being the first columns of K. Returns
         `out`, or (out, lse) with `lse`. `wavejit.latent` has it with the argument lists of FlashMLA and AITER.
 
-        q [B, Sq, H, D], k [B, Sk, 1, D], out [B, Sq, H, Dv]
-            fp16 or bf16, all alike; (D, Dv) is (576, 512), (512, 512) or (320, 256), H from 1 to 128.
-        q_rope [B, Sq, H, 64], k_rope [B, Sk, 1, 64]
-            The columns behind V's, of queries or keys that have them apart.
-            k (and k_rope) may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both.
-        cache_dtype
-            "e4m3": 8-bit integers of k are the bits of e4m3; and so on.
-        k_scale
-            Of k of 8 bits: a number, or fp32 of one element or [B] as [B, 1] on the device. Keys and values count this many times what
-            their bits say.
-        row_scales
-            Of rows with scales of their own, FlashMLA's: "in_rows" of 656 bytes, where it may be left out; "behind_rows" of 584, DeepSeek
-            V4's, whose exponents stand behind all rows of a page. Rows of 584 bytes that end in their own are not taken.
-        scale
-            The model's: there is no default. 192 ** -0.5 for 128 + 64 dims before absorption.
-        value_dim
-            Dv, where neither `out` nor the width of q says it.
-        block_table
-            k (and k_rope) are pages [pages, page size, 1, columns]: of 1 key, or of 16 n.
-        indices [B, Sq, n] or [B · Sq, n], int32
-            The keys that each query sees, by their number in the sequence, as `sparse_indexer` writes them; with `slots`
-            by their slot in the cache, page · page size + key. −1 and what the row does not see count for nothing.
-        counts [B, Sq]
-            How many entries of each list count; all without it.
-        second_k, second_indices, second_counts
-            Beside `slots`: one more list of each query, of slots of a cache of its own, whose pages are as large as the first one's.
-
-        causal, causal_prefix, softcap, sinks, lse, splits, launches, query_starts, key_starts, key_lengths, table_starts, lengths, workspace,
-        check_lengths, compile, dtype and stream as in `attention_forward`.
+        {arguments}
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -468,12 +360,7 @@ class Engine:
     def softmax_lse(self, *given: Any, **words: Any) -> Any:
         """Softmax along the keys of raw scores [B, H, Sq, Sk]: weights, with `lse` (weights, lse), without weights lse.
 
-        scores
-            fp32, fp16 or bf16; `scale` (1 by default) times them is what is exponentiated.
-        weights
-            True: as scores; "fp32", "fp16", "bf16"; an array to be written; None: only LSE is wanted.
-
-        The rest as in `attention_forward`.
+        {arguments}
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -502,24 +389,7 @@ class Engine:
         Of score[b, i, j] = key_scales[b, j] · Σ over heads h of relu(queries[b, i, h] · keys[b, j]) · weights[b, i, h]
         the largest top_k are chosen, of equal ones the lower key. The same row has the same list whatever the batch.
 
-        queries
-            [B, Sq, heads, 128], fp16, bf16, or 8 bits: e4m3 (gfx950) or e4m3_fnuz (gfx942), by the array's own type or, of
-            bytes, by `dtype`. None: `scores` are given, and nothing is multiplied.
-        keys
-            [B, Sk, 128], or with `block_table` [pages, page size, 128]; the type of the queries.
-        weights
-            fp32 [B, Sq, heads].
-        top_k
-            None or 0: only scores are wanted.
-        key_scales
-            fp32 [B, Sk], or of pages [pages, page size].
-        scores, values, counts
-            True, or an array to be written: the scores [B, Sq, Sk], those of the list [B, Sq, top_k], and how many keys
-            the list has [B, Sq]. Results are (indices, values, counts, scores), those that are wanted.
-        key_begins, key_ends
-            int32 [B · Sq]: each row's first key, and the one behind its last.
-
-        Masks, key_lengths, block_table, table_starts and max_key_length as in `attention_forward`.
+        {arguments}
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -545,28 +415,7 @@ class Engine:
     def cache_append(self, *given: Any, **words: Any) -> Any:
         """New keys and values into a cache, with rotary embedding on the way; the turned queries are returned, or None.
 
-        k, v
-            [tokens, Hkv, D] or [B, S, Hkv, D], fp16 or bf16, any strides; v None: keys alone.
-        k_cache, v_cache
-            [pages, page size, Hkv, D], any strides: written where `slots` says, and nowhere else. Vectorised pages as
-            `attention_forward` takes them. A dense cache [B, keys, Hkv, D] is one whose page is a sequence.
-        slots
-            An integer for each token, int32 or int64: page · page size + key. What is no slot, as −1: nothing is written.
-        q, q_out
-            [tokens, Hq, D] or [B, S, Hq, D], to be turned, too; q_out None: an array of wavejit's own. q itself is fine.
-        rotary
-            "halves" turns dims d and d + rotary_dim / 2 together (Llama, GPT-NeoX), "interleaved" 2d and 2d + 1 (GPT-J).
-            `positions` has an integer for each token.
-        cos, sin
-            Tables [positions, rotary_dim / 2], fp32, fp16 or bf16. None: `rotary_base`, pair i of position p turns by
-            p · rotary_base^(−2i / rotary_dim).
-        rotary_dim
-            How many dims of a head are turned, the first ones; None: what the tables have, or all.
-        cache_dtype, k_scale, v_scale
-            Of caches of 8 bits, what their bytes are ("e4m3", "int8", …), where the arrays do not say it, and in what they are
-            counted: a number, fp32 [heads], None for 1; or fp32 [pages, page size, heads], which is written: the scale of each
-            token of each head is found. Rows of latent attention: `k_cache` of 656 or 584 columns of bytes, `k` the rope
-            [tokens, 1, 64], `v` the latent [tokens, 1, 512 or 448], no `v_cache` and no scales.
+        {arguments}
 
         >>> import numpy, wavejit
         >>> engine = wavejit.Engine("sim:gfx950")
@@ -595,13 +444,7 @@ class Engine:
         """Results of several calls over different keys of the same queries become that of one call over all keys: (out, lse), or out
         with `lse=False`. Of a prefix that sequences share, of keys that stand on several devices.
 
-        outs, lses
-            Lists of what those calls gave, up to 8 of each: [tokens, heads, head dim] or [batch, tokens, heads, head dim] in fp16,
-            bf16 or fp32, and fp32 [heads, tokens] or [batch, heads, tokens]. Or two arrays with a dimension of parts in front.
-        out
-            Yours, which may be one of the parts; a type ("fp32"), or None for the parts' own.
-        lse
-            True (a new one), False, or yours.
+        {arguments}
 
         Parts are merged in order, in f32. One whose lse is −∞ saw no key, and changes nothing. Sinks belong into one of the calls.
 

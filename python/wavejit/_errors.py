@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping
 
+from . import _wavejit
 
 class Error(RuntimeError):
     """What wavejit refuses or fails at.
@@ -119,18 +120,14 @@ _CLASSES: dict[int, type[Error]] = {
 
 
 # Where the C call and the Python one have different names. What of a list's numbers C has apart stands in the list's shape here.
-_PYTHON_NAMES = {
-    "o": "out", "d_o": "d_out", "sink": "sinks", "d_sink": "d_sinks", "bool_mask": "mask", "key_indices": "indices", "key_counts": "counts", "key_slots": "slots",
-    "list_indices": "lists.indices", "list_counts": "lists.counts", "list_starts": "lists.starts", "list_rows": "lists.rows", "list_keys": "lists.keys",
-    "full_indices": "lists.full_indices", "full_counts": "lists.full_counts", "full_starts": "lists.full_starts", "list_batches": "lists.shape[0]",
-    "list_heads": "lists.shape[1]", "list_row_blocks": "lists.shape[2]",
-}  # fmt: skip
+_PYTHON_NAMES = {field: told for _, field, told in _wavejit.call_fields() if told != field and "[" not in field}
 # "o" and "sink" are words of other sentences, too: a field stands in front, or has a part behind it.
 _UNMISTAKABLE_IN_C = [name for name in _PYTHON_NAMES if "_" in name]
 _C_FIELDS = re.compile(rf"(?<![\w.'=])(?:(?:{'|'.join(_UNMISTAKABLE_IN_C)})\b(?!=)|(?:o|sink)(?=\.(?:sizes|strides|dtype|data)\b)|^(?:o|sink)(?= = |: ))")
 _PARTS = re.compile(r"\bparts\[(\d)\]\.(o|lse)\b")
-_MASKS = {1: "causal", 2: "window", 4: "causal_prefix", 8: "local_chunk"}
-_MASK_WORDS = re.compile(r"\b([1248]) \((?:causal|window|prefix|chunked)\)")
+_KINDS = {bit: (word, keyword) for bit, word, keyword in _wavejit.mask_kinds()}
+_MASKS = {1: "causal", 2: "window", 4: "causal_prefix", **{bit: keyword for bit, (_, keyword) in _KINDS.items()}}
+_MASK_WORDS = re.compile(rf"\b({'|'.join(map(str, _MASKS))}) \((?:{'|'.join(('causal', 'window', 'prefix', *(word for word, _ in _KINDS.values())))})\)")
 _DTYPES = re.compile(r"\b\d \((fp16|bf16|fp32|e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|int8)\)")
 
 

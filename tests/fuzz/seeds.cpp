@@ -41,7 +41,7 @@ const char* const descriptors[] = {
     "attention_forward bf16 b64 q2048 k8192 h64/8 d128 causal layout=paged:64 q_rows=2111",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:1 k_lengths=60,70 first_keys=3,9",
     "attention_forward fp16 b2 q3 k70 h4/2 d64 layout=paged:48:vectorised_keys k_lengths=60,70",
-    "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:alike:10",
+    "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:10 lists_alike",
     "attention_forward fp16 b2 q300 k700 h4/2 d64 causal lse lists=128x64:1 layout=paged:64 k_lengths=700,3",
     "attention_forward bf16 b48 q1 k131072 h32/8 d128 layout=paged:64 top_k=2048:heads:mixed",
     "attention_forward fp16 b2 q1 k4096 h16/2 d64 layout=paged:16 top_k=512:slots:heads second_top_k=128",

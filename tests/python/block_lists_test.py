@@ -53,6 +53,18 @@ class Lists(Case):
         self.close(out[0].numpy(), numpy.nan_to_num(exact))
         self.assertTrue(numpy.array_equal(numpy.isinf(wide(lse[0].numpy())), numpy.isinf(exact_lse) | numpy.isnan(exact_lse)))
 
+    def test_hints_by_name(self):
+        lists = {"indices": padded(MASKED), "counts": counts(MASKED)}
+        told = ENGINE.attention_forward_call(self.q, self.k, self.v, lists=wavejit.BlockLists(**lists), hints=["lists_alike"])
+        self.assertIn(" lists=64x64 lists_alike", told.describe())
+        alike = ENGINE.attention_forward_call(self.q, self.k, self.v, lists=wavejit.BlockLists(**lists, alike=True))
+        self.assertEqual(alike.describe(), told.describe())
+        for hints in (["alike"], "lists_alike"):
+            with self.assertRaisesRegex(wavejit.InvalidArgument, "^hints = .*; accepted: a list of 'lists_alike'"):
+                ENGINE.attention_forward(self.q, self.k, self.v, hints=hints)
+        with self.assertRaisesRegex(wavejit.InvalidArgument, r"^flags = 2; accepted: 2 \(lists alike\) beside lists.indices"):
+            ENGINE.attention_forward(self.q, self.k, self.v, hints=["lists_alike"])
+
     def test_every_form(self):
         empty = [[[], [], []], [[], [], []]]
         masked, starts = flat(MASKED)

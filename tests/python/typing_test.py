@@ -6,7 +6,7 @@ import pathlib
 import unittest
 
 import wavejit
-from wavejit import _wavejit
+from wavejit import _documented, _engine, _wavejit
 
 PACKAGE = pathlib.Path(wavejit.__file__).parent
 
@@ -43,6 +43,33 @@ class Stub(unittest.TestCase):
 
     def test_the_package_is_typed(self):
         self.assertTrue((PACKAGE / "py.typed").exists())
+
+
+class Arguments(unittest.TestCase):
+    """python/bindings/arguments.def says something of each argument of each call, and of nothing else."""
+
+    def names_of(self, family):
+        return list(inspect.signature(_engine.FAMILIES[family]).parameters)[1:]
+
+    def test_each_one_is_told_once(self):
+        first = {name for heading, _ in _documented.rows_of(_documented.FIRST) for name in _documented.told_in(heading, self.names_of(_documented.FIRST))}
+        for family in _engine.FAMILIES:
+            names = self.names_of(family)
+            told = [_documented.told_in(heading, names) for heading, _ in _documented.rows_of(family)]
+            self.assertTrue(all(told), family)
+            flat = [name for each in told for name in each]
+            self.assertEqual(len(flat), len(set(flat)), family)
+            self.assertEqual(set(names) - set(flat) - first, set(), family)
+
+    def test_docstrings_have_them(self):
+        for family in _engine.FAMILIES:
+            text = getattr(wavejit.Engine, family).__doc__
+            self.assertNotIn("{arguments}", text)
+            for heading, said in _documented.rows_of(family):
+                self.assertIn(heading, text)
+                self.assertIn(said.split("\n")[0], text)
+            shared = self.names_of(family) and f"as in `{_documented.FIRST}`." in text
+            self.assertEqual(shared, family != _documented.FIRST, family)
 
 
 class Public(unittest.TestCase):

@@ -331,7 +331,7 @@ TEST_P(InvarianceCommand, PartsFromTheLastAreSeen) {
 
 constexpr const char* list_dimensions[] = {"blocks-alone",  "blocks-permuted", "blocks-keys",     "blocks-noise",
                                            "blocks-ragged", "blocks-whole",    "blocks-heads",    "blocks-finer",
-                                           "blocks-alike",  "blocks-pipeline", "blocks-schedule", "blocks-full"};
+                                           "blocks-hints",  "blocks-pipeline", "blocks-schedule", "blocks-full"};
 
 // 20 pairs of each dimension of lists of key blocks on each target; ./dev soak has 3,120. One pair of eight that are
 // asked for.

@@ -72,15 +72,15 @@ def engine_words(words: Words) -> dict[str, Any]:
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
-    if words.get("local_chunk", 0) != 0:
-        given["local_chunk"] = words["local_chunk"]
     if words.get("causal_prefix", -1) != -1:
         given["causal_prefix"] = words["causal_prefix"]
     if words.get("softcap", 0.0) != 0.0:
         given["softcap"] = words["softcap"]
     if words.get("score_rounding", "fp32") != "fp32":
         given["score_rounding"] = words["score_rounding"]
-    for field in ("max_query_length", "max_key_length", "max_total_keys"):
+    if words.get("hints", ""):
+        given["hints"] = words["hints"].split(",")
+    for field in ("max_query_length", "max_key_length", "max_total_keys", *_calls.MASK_KINDS):
         if words.get(field, 0) != 0:
             given[field] = words[field]
     return given

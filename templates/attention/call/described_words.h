@@ -102,14 +102,15 @@ DescriptorWord<Described> window_word(std::int64_t most) {
       [](const Described& described) { return window_text(described.mask); });
 }
 
+// "chunked=8192": a kind of masks.def.
 template <typename Described>
-DescriptorWord<Described> chunked_word() {
+DescriptorWord<Described> kind_word(const MaskKind& kind) {
   return families::value_word<Described>(
-      "chunked", "<keys>",
-      [](Described& described, const families::Word& word, std::string_view value) {
-        return take_chunked(word, value, described.mask);
+      std::string(kind.word), "<keys>",
+      [&kind](Described& described, const families::Word& word, std::string_view value) {
+        return take_kind(kind, word, value, described.mask);
       },
-      [](const Described& described) { return chunked_text(described.mask); });
+      [&kind](const Described& described) { return kind_text(kind, described.mask); });
 }
 
 template <typename Described, typename Field>

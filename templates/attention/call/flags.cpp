@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "families/call/refusal.h"
+#include "templates/attention/call/hints.h"
 
 namespace wavejit::attention {
 
@@ -18,9 +19,8 @@ using families::Result;
 using families::refusal::bad;
 using families::refusal::refuse;
 
-constexpr std::array<std::pair<std::uint32_t, std::string_view>, 8> names = {
+constexpr std::array<std::pair<std::uint32_t, std::string_view>, 7> names = {
     {{WAVEJIT_CHECK_LENGTHS, "check the lengths"},
-     {WAVEJIT_LISTS_ALIKE, "lists alike"},
      {WAVEJIT_SCALE_IS_ZERO, "the scale is zero"},
      {WAVEJIT_NO_COMPILE, "no compile"},
      {WAVEJIT_COMPILE_BEHIND, "compile behind"},
@@ -31,10 +31,12 @@ constexpr std::array<std::pair<std::uint32_t, std::string_view>, 8> names = {
 std::string sum_of(std::uint32_t known) {
   std::string text = "0, or a sum of ";
   bool first = true;
-  for (const auto& [flag, name] : names) {
-    if ((known & flag) == 0) continue;
+  const auto add = [&](std::uint32_t flag, std::string_view name) {
+    if ((known & flag) == 0) return;
     text += (std::exchange(first, false) ? "" : ", ") + std::to_string(flag) + " (" + std::string(name) + ")";
-  }
+  };
+  for (const auto& [flag, name] : names) add(flag, name);
+  for (const Hint& hint : hints) add(hint.bit, hint.told);
   return text;
 }
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "families/call/refusal.h"
-#include "templates/attention/kernel/local_chunks.h"
 
 namespace wavejit::attention {
 
@@ -24,17 +24,40 @@ bool is_limit(std::int32_t limit, bool window) { return window ? limit >= -1 : l
                     window ? "-1 (no limit), 0 and more" : "0 unless mask has WAVEJIT_MASK_WINDOW (2)"));
 }
 
-Result<void> check_local_chunk(const wavejit_masking& fields, bool chunked) {
-  if (chunked && ((fields.bits & WAVEJIT_MASK_CAUSAL) == 0 || (fields.bits & WAVEJIT_MASK_WINDOW) != 0)) {
+// "1 (causal), 2 (window)": those whose bits are set. `numbers` false: "causal, window".
+std::string sum_of(std::int32_t bits, bool numbers = true) {
+  std::string text;
+  const auto add = [&](std::int32_t bit, std::string_view word) {
+    if ((bits & bit) == 0) return;
+    text += text.empty() ? "" : ", ";
+    text += numbers ? std::to_string(bit) + " (" + std::string(word) + ")" : std::string(word);
+  };
+  add(WAVEJIT_MASK_CAUSAL, "causal");
+  add(WAVEJIT_MASK_WINDOW, "window");
+  add(WAVEJIT_MASK_PREFIX, "prefix");
+  for (const MaskKind& kind : mask_kinds) add(kind.bit, kind.word);
+  return text;
+}
+constexpr std::int32_t plain_bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
+constexpr std::int32_t all_bits = [] {
+  std::int32_t bits = plain_bits;
+  for (const MaskKind& kind : mask_kinds) bits |= kind.bit;
+  return bits;
+}();
+// What a kind may stand beside whatever else it needs.
+constexpr std::int32_t other_bits(const MaskKind& kind) { return all_bits & ~(kind.bit | WAVEJIT_MASK_PREFIX); }
+
+Result<void> check_mask_kind(const wavejit_masking& fields, const MaskKind& kind) {
+  const bool there = (fields.bits & kind.bit) != 0;
+  if (there && (fields.bits & other_bits(kind)) != kind.beside)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
-                      "8 (chunked) with 1 (causal) and without 2 (window)"));
-  }
-  if (chunked ? fields.local_chunk < 1 || fields.local_chunk > most_local_chunk : fields.local_chunk != 0) {
-    return refuse(
-        bad(WAVEJIT_INVALID_ARGUMENT, "local_chunk", std::to_string(fields.local_chunk),
-            chunked ? refusal::up_to("1", most_local_chunk) + " keys" : "0 unless mask has WAVEJIT_MASK_CHUNKED (8)"));
-  }
-  return {};
+                      sum_of(kind.bit) + (kind.beside == 0 ? "" : " with " + sum_of(kind.beside) + " and") +
+                          " without " + sum_of(other_bits(kind) & ~kind.beside)));
+  const std::int32_t number = fields.*kind.number;
+  if (there ? number >= kind.least && number <= kind.most : number == 0) return {};
+  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, kind.field, std::to_string(number),
+                    there ? refusal::up_to(std::to_string(kind.least).c_str(), kind.most) + " keys"
+                          : "0 unless mask has " + std::string(kind.bit_name) + " (" + std::to_string(kind.bit) + ")"));
 }
 
 }  // namespace
@@ -57,35 +80,29 @@ MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t
   return choice;
 }
 
-MaskChoice choose_local_chunks(std::int64_t keys) {
-  if (keys < least_local_chunk) return choose_mask(true, true, 0, 0);
-  const auto chunk = static_cast<std::uint32_t>(keys);
-  return {.mask = Mask::chunked,
-          .left = static_cast<std::int32_t>(chunk),
-          .right = static_cast<std::int32_t>(local_chunk_multiplier(chunk))};
+std::string beside_text(const MaskKind& kind) {
+  return (kind.beside == 0 ? "" : sum_of(kind.beside, false) + " and ") + "no " +
+         sum_of(other_bits(kind) & ~kind.beside, false);
 }
 
-Result<MaskChoice> check_mask(const wavejit_masking& fields, std::int64_t keys, bool chunks, const char* other_diagonal,
+Result<MaskChoice> check_mask(const wavejit_masking& fields, std::int64_t keys, bool kinds, const char* other_diagonal,
                               bool has_other) {
-  constexpr std::int32_t known = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_WINDOW | WAVEJIT_MASK_PREFIX;
-  if ((fields.bits & ~(known | WAVEJIT_MASK_CHUNKED)) != 0) {
+  if ((fields.bits & ~all_bits) != 0)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
+                      "0 (none), or a sum of " + sum_of(kinds ? all_bits : plain_bits)));
+  const MaskKind* const kind = kind_in(fields.bits);
+  if (kind != nullptr && !kinds)
     return refuse(
-        bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
-            "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix)" + std::string(chunks ? ", 8 (chunked)" : "")));
-  }
-  const bool chunked = (fields.bits & WAVEJIT_MASK_CHUNKED) != 0;
-  if (chunked && !chunks) {
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.bits),
-                      "0 (none), or a sum of 1 (causal), 2 (window), 4 (prefix); "
-                      "only forward calls have local chunks"));
-  }
-  if (auto chunk = check_local_chunk(fields, chunked); !chunk) return std::unexpected(chunk.error());
+        bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(fields.bits),
+            "0 (none), or a sum of " + sum_of(plain_bits) + "; only forward calls have " + std::string(kind->what)));
+  for (const MaskKind& each : mask_kinds)
+    if (auto good = check_mask_kind(fields, each); !good) return std::unexpected(good.error());
   const bool causal = (fields.bits & WAVEJIT_MASK_CAUSAL) != 0;
   const bool window = (fields.bits & WAVEJIT_MASK_WINDOW) != 0;
   const bool prefix = (fields.bits & WAVEJIT_MASK_PREFIX) != 0;
   if (!is_limit(fields.window_left, window)) return no_limit("window_left", fields.window_left, window);
   if (!is_limit(fields.window_right, window)) return no_limit("window_right", fields.window_right, window);
-  if (prefix && !causal && !window && !has_other) {
+  if (prefix && !causal && !window && kind == nullptr && !has_other) {
     const std::string others = other_diagonal == nullptr ? std::string("1 (causal) or 2 (window)")
                                                          : "1 (causal), 2 (window) or " + std::string(other_diagonal);
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "mask", std::to_string(fields.bits),
@@ -95,7 +112,7 @@ Result<MaskChoice> check_mask(const wavejit_masking& fields, std::int64_t keys, 
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "causal_prefix", std::to_string(fields.causal_prefix),
                       prefix ? refusal::up_to("0", keys) + ", the keys" : "0 unless mask has WAVEJIT_MASK_PREFIX (4)"));
   }
-  if (chunked) return choose_local_chunks(fields.local_chunk);
+  if (kind != nullptr) return kind->arguments(fields.*kind->number);
   return choose_mask(causal, window, fields.window_left, fields.window_right);
 }
 

@@ -3,24 +3,22 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "families/call/call_head.h"
 #include "families/call/failure.h"
-#include "templates/attention/kernel/types.h"
+#include "templates/attention/kernel/mask_kinds.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
 
-// A mask as kernels know it: what the bits of wavejit_mask and the two limits (negative: none) amount to. Of local
-// chunks: their keys and the multiplier of kernel/local_chunks.h.
-struct MaskChoice {
-  Mask mask = Mask::none;
-  std::int32_t left = unlimited_window;
-  std::int32_t right = unlimited_window;
-};
+// What bits and limits amount to, without a kind of masks.def.
 MaskChoice choose_mask(bool causal, bool window, std::int64_t left, std::int64_t right);
-// The mask of causal rows that see the keys of their local chunk.
-MaskChoice choose_local_chunks(std::int64_t keys);
+// "causal and no window": what must stand beside the kind and what must not.
+std::string beside_text(const MaskKind& kind);
 // The same for kernels that know windows only: keys left and right of the diagonal.
 constexpr MaskChoice as_window(MaskChoice choice) {
   if (choice.mask == Mask::causal) choice.right = 0;
@@ -36,8 +34,18 @@ constexpr std::uint32_t keys_to_last_diagonal(std::uint32_t keys, std::uint32_t 
 }
 
 // `keys`: those of the longest sequence. `other_diagonal`: what else of such a call has a diagonal, as refusals name it
-// ("alibi"; null: nothing), and whether this call has it. `chunks`: the family has local chunks.
-families::Result<MaskChoice> check_mask(const wavejit_masking& mask, std::int64_t keys, bool chunks = false,
+// ("alibi"; null: nothing), and whether this call has it. `kinds`: the family has those of masks.def.
+families::Result<MaskChoice> check_mask(const wavejit_masking& mask, std::int64_t keys, bool kinds = false,
                                         const char* other_diagonal = nullptr, bool has_other = false);
+
+// The fields of masks.def, of a family whose calls have none of its kinds.
+template <typename Arguments, std::size_t count>
+constexpr auto without_mask_kinds(const std::array<families::AbsentField, count>& others) {
+  std::array<families::AbsentField, mask_kinds.size() + count> absent{};
+  for (std::size_t i = 0; i < mask_kinds.size(); ++i)
+    absent[i] = {mask_kinds[i].field, offsetof(Arguments, mask) + mask_kinds[i].at, sizeof(std::int32_t)};
+  std::ranges::copy(others, absent.begin() + mask_kinds.size());
+  return absent;
+}
 
 }  // namespace wavejit::attention

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/call/mask_words.h"
 
-#include "templates/attention/kernel/local_chunks.h"
+#include "templates/attention/kernel/mask_kinds.h"
 
 namespace wavejit::attention {
 
@@ -36,12 +36,15 @@ Result<void> take_window(const Word& word, std::string_view value, std::int64_t 
   return {};
 }
 
-Result<void> take_chunked(const Word& word, std::string_view value, MaskWords& mask) {
-  const auto keys = whole_number(value);
-  if (!keys || *keys < 1 || *keys > most_local_chunk)
-    return wrong(
-        word, "is no chunk; accepted: chunked=<keys of a local chunk, 1 to " + std::to_string(most_local_chunk) + ">");
-  mask.local_chunk = keys;
+Result<void> take_kind(const MaskKind& kind, const Word& word, std::string_view value, MaskWords& mask) {
+  const auto number = whole_number(value);
+  if (!number || *number < kind.least || *number > kind.most)
+    return wrong(word, "is no number; accepted: " + std::string(kind.word) + "=<" + std::string(kind.counted) + ", " +
+                           std::to_string(kind.least) + " to " + std::to_string(kind.most) + ">");
+  if (mask.number && mask.kind != kind.mask)
+    return wrong(word, "stands beside another such mask; accepted: one of them");
+  mask.number = number;
+  mask.kind = kind.mask;
   return {};
 }
 
@@ -76,14 +79,16 @@ Result<void> check_prefix(const MaskWords& mask, std::int64_t keys) {
                                             "; accepted: 0 to " + std::to_string(keys) + ", the keys");
 }
 
-Result<void> check_chunked(const MaskWords& mask) {
-  if (!mask.local_chunk || (mask.causal && !mask.window)) return {};
-  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: chunked=" + std::to_string(*mask.local_chunk) +
-                                            "; accepted: causal and no window beside it");
+Result<void> check_mask_kind(const MaskWords& mask) {
+  const MaskKind* const kind = kind_of(mask.kind);
+  const std::int32_t beside = (mask.causal ? WAVEJIT_MASK_CAUSAL : 0) | (mask.window ? WAVEJIT_MASK_WINDOW : 0);
+  if (kind == nullptr || beside == kind->beside) return {};
+  return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: " + std::string(kind->word) + "=" + std::to_string(*mask.number) +
+                                            "; accepted: " + beside_text(*kind) + " beside it");
 }
 
 MaskChoice choose_mask(const MaskWords& mask) {
-  if (mask.local_chunk) return choose_local_chunks(*mask.local_chunk);
+  if (const MaskKind* const kind = kind_of(mask.kind)) return kind->arguments(*mask.number);
   return choose_mask(mask.causal, mask.window.has_value(), mask.left(), mask.right());
 }
 
@@ -96,8 +101,8 @@ std::string window_text(const MaskWords& mask) {
   return std::to_string(mask.window->first) + "," + std::to_string(mask.window->second);
 }
 
-std::string chunked_text(const MaskWords& mask) {
-  return mask.local_chunk ? std::to_string(*mask.local_chunk) : std::string();
+std::string kind_text(const MaskKind& kind, const MaskWords& mask) {
+  return mask.kind == kind.mask ? std::to_string(*mask.number) : std::string();
 }
 
 std::string to_text(const std::vector<std::int64_t>& lengths) {
@@ -118,20 +123,22 @@ wavejit_masking masking_of(const MaskWords& mask) {
     told.window_left = static_cast<std::int32_t>(mask.window->first);
     told.window_right = static_cast<std::int32_t>(mask.window->second);
   }
-  if (mask.local_chunk) {
-    told.bits |= WAVEJIT_MASK_CHUNKED;
-    told.local_chunk = static_cast<std::int32_t>(*mask.local_chunk);
+  if (const MaskKind* const kind = kind_of(mask.kind)) {
+    told.bits |= kind->bit;
+    told.*kind->number = static_cast<std::int32_t>(*mask.number);
   }
   return told;
 }
 
-MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right,
-                   std::int64_t local_chunk) {
+MaskWords words_of(const wavejit_masking& mask) {
   MaskWords words;
-  words.causal = (mask & WAVEJIT_MASK_CAUSAL) != 0;
-  if ((mask & WAVEJIT_MASK_PREFIX) != 0) words.causal_prefix = causal_prefix;
-  if ((mask & WAVEJIT_MASK_WINDOW) != 0) words.window = {left, right};
-  if ((mask & WAVEJIT_MASK_CHUNKED) != 0) words.local_chunk = local_chunk;
+  words.causal = (mask.bits & WAVEJIT_MASK_CAUSAL) != 0;
+  if ((mask.bits & WAVEJIT_MASK_PREFIX) != 0) words.causal_prefix = mask.causal_prefix;
+  if ((mask.bits & WAVEJIT_MASK_WINDOW) != 0) words.window = {mask.window_left, mask.window_right};
+  if (const MaskKind* const kind = kind_in(mask.bits)) {
+    words.kind = kind->mask;
+    words.number = mask.*kind->number;
+  }
   return words;
 }
 

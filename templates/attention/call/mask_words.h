@@ -20,7 +20,8 @@ struct MaskWords {
   bool causal = false;
   std::optional<std::int64_t> causal_prefix;
   std::optional<std::pair<std::int64_t, std::int64_t>> window;
-  std::optional<std::int64_t> local_chunk;
+  std::optional<std::int64_t> number;  // of a kind of masks.def
+  Mask kind = Mask::none;
   bool operator==(const MaskWords&) const = default;
 
   std::int64_t left() const { return window ? window->first : -1; }
@@ -32,7 +33,8 @@ families::Result<void> take_causal(const families::Word& word, std::string_view 
                                    const char* row, const char* keys, MaskWords& mask);
 families::Result<void> take_window(const families::Word& word, std::string_view value, std::int64_t max_length,
                                    MaskWords& mask);
-families::Result<void> take_chunked(const families::Word& word, std::string_view value, MaskWords& mask);
+families::Result<void> take_kind(const MaskKind& kind, const families::Word& word, std::string_view value,
+                                 MaskWords& mask);
 families::Result<void> take_lengths(const families::Word& word, std::string_view value, std::int64_t max_length,
                                     std::vector<std::int64_t>& lengths);
 families::Result<void> take_scale(const families::Word& word, std::string_view value, std::string& scale);
@@ -40,21 +42,20 @@ families::Result<void> take_seed(const families::Word& word, std::string_view va
 
 // Called after the last word of a descriptor: a prefix must not be longer than the keys.
 families::Result<void> check_prefix(const MaskWords& mask, std::int64_t keys);
-// And local chunks are causal and no window.
-families::Result<void> check_chunked(const MaskWords& mask);
+// And a kind of masks.def has beside it what it needs, and nothing else.
+families::Result<void> check_mask_kind(const MaskWords& mask);
 // What a family that has all of these words makes of them.
 MaskChoice choose_mask(const MaskWords& mask);
 
 // "causal", "causal=8"; and "255,0", what stands behind "window=". Empty: not said.
 std::string causal_text(const MaskWords& mask);
 std::string window_text(const MaskWords& mask);
-std::string chunked_text(const MaskWords& mask);
+std::string kind_text(const MaskKind& kind, const MaskWords& mask);
 // "17,0,5"
 std::string to_text(const std::vector<std::int64_t>& lengths);
 
 // As the C ABI tells a parsed problem, and as a call's fields are told again.
 wavejit_masking masking_of(const MaskWords& mask);
-MaskWords words_of(std::int32_t mask, std::int64_t causal_prefix, std::int32_t left, std::int32_t right,
-                   std::int64_t local_chunk = 0);
+MaskWords words_of(const wavejit_masking& mask);
 
 }  // namespace wavejit::attention

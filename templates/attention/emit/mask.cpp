@@ -96,7 +96,8 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
     const LanePlace place = lane_place(kernel, queries);
     Value* row_limit = queries.last_key;
     if (queries.limit_offset) {
-      Value* of_mask = minimum(kernel, ir.CreateAdd(place.row, queries.limit_offset), row_limit);
+      Value* last = last_key_at(kernel, queries.kind, ir.CreateAdd(place.row, queries.limit_offset));
+      Value* of_mask = minimum(kernel, last, row_limit);
       row_limit = marks.whole ? ir.CreateSelect(marks.whole, row_limit, of_mask) : of_mask;
     }
     if (marks.sees && !queries.unseen_tiles) row_limit = ir.CreateSelect(marks.sees, row_limit, kernel.constant(-1));
@@ -114,9 +115,8 @@ void apply_mask(Kernel& kernel, const QueryTile& queries, Value* marked, std::sp
   if (queries.begin_offset) {
     const auto begin = [&] {
       const LanePlace place = lane_place(kernel, queries);
-      if (queries.local_chunks.keys == nullptr)
-        return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
-      Value* first = first_of_chunk(kernel, queries.local_chunks, ir.CreateAdd(place.row, queries.begin_offset));
+      if (!queries.kind) return in_group(place, ir.CreateAdd(place.row, ir.CreateSub(queries.begin_offset, first_key)));
+      Value* first = first_key_at(kernel, queries.kind, ir.CreateAdd(place.row, queries.begin_offset));
       return in_group(place, ir.CreateSub(first, first_key));
     };
     Value* begins_before = ir.CreateICmpSLT(first_key, queries.wave_begin);

@@ -31,17 +31,17 @@ struct QueryTile {
   // What follows is uniform, so that it takes no vector register.
   language::Value* first_row_of_wave;
   // The last key that a row sees is the smaller of row + limit_offset and last_key (−1 or less: none). limit_offset is
-  // null without a mask.
+  // null without a mask; of a kind of masks.def last_key_at goes on from the sum.
   language::Value* limit_offset;
   language::Value* last_key;
   language::Value* wave_limit;  // last key that every row of the wave sees
-  // For a window, else null: a row's first key is row + begin_offset; with local chunks it is the first one of that
-  // one's chunk (first_of_chunk).
+  // For a window and kinds of masks.def, else null: a row's first key is row + begin_offset; of a kind first_key_at goes
+  // on from the sum.
   language::Value* begin_offset;
   language::Value* wave_begin;  // the first key of the wave's last row
   // For ALiBi, else null: a row stands at key row + diagonal_offset.
   language::Value* diagonal_offset;
-  LocalChunks local_chunks = {};
+  KindOfMask kind = {};
   // Packed heads, else null. Per lane: the head of the row, counted from the group's first, and whether there is such a
   // row; and how many heads a group has, uniform.
   language::Value* head_in_group = nullptr;  // call head_of_lane to read it

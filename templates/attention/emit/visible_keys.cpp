@@ -2,26 +2,44 @@
 #include "templates/attention/emit/visible_keys.h"
 
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/kernel/mask_kinds.h"
 
 namespace wavejit::attention {
 
 using language::Kernel;
 using language::Value;
 
-LocalChunks local_chunks(Kernel& kernel, const WindowFields& window) {
-  return {.keys = kernel.argument_i32(window.left), .multiplier = kernel.argument_i32(window.right)};
-}
+namespace {
 
-Value* first_of_chunk(Kernel& kernel, const LocalChunks& chunks, Value* position) {
-  if (chunks.keys == nullptr) return position;
+// The first key of the local chunk in which a position lies.
+Value* first_of_chunk(Kernel& kernel, Value* keys, Value* multiplier, Value* position) {
   llvm::IRBuilder<>& ir = kernel.ir();
   // local_chunk_shift, of chunks of two keys and more.
-  Value* last = ir.CreateSub(chunks.keys, kernel.constant(1));
+  Value* last = ir.CreateSub(keys, kernel.constant(1));
   Value* zeros = ir.CreateIntrinsic(llvm::Intrinsic::ctlz, {kernel.i32()}, {last, ir.getTrue()});
   Value* shift = ir.CreateSub(kernel.constant(dword_bits - 1), zeros);
   Value* inside = maximum(kernel, position, kernel.constant(0));
-  Value* chunk = ir.CreateLShr(high_half(kernel, inside, chunks.multiplier), shift);
-  return ir.CreateMul(chunk, chunks.keys);
+  Value* chunk = ir.CreateLShr(high_half(kernel, inside, multiplier), shift);
+  return ir.CreateMul(chunk, keys);
+}
+
+}  // namespace
+
+KindOfMask kind_of_mask(Kernel& kernel, Mask mask, const WindowFields& window) {
+  if (!has_kind(mask)) return {};
+  return {.mask = mask, .first = kernel.argument_i32(window.left), .second = kernel.argument_i32(window.right)};
+}
+
+Value* first_key_at(Kernel& kernel, const KindOfMask& kind, Value* position) {
+  if (kind.mask == Mask::chunked) return first_of_chunk(kernel, kind.first, kind.second, position);
+  return position;
+}
+Value* last_key_at(Kernel& /*kernel*/, const KindOfMask& /*kind*/, Value* position) { return position; }
+Value* end_key_at(Kernel& kernel, const KindOfMask& kind, Value* behind) {
+  if (!shows_later_keys(kind.mask)) return behind;
+  llvm::IRBuilder<>& ir = kernel.ir();
+  Value* last = last_key_at(kernel, kind, ir.CreateSub(behind, kernel.constant(1)));
+  return ir.CreateAdd(last, kernel.constant(1));
 }
 
 Value* keys_beyond_diagonal(Kernel& kernel, std::size_t flags_field, Value* batch) {
@@ -60,9 +78,9 @@ KeyLimits key_limits(Kernel& kernel, Mask mask, bool wants_diagonal, const Diago
     limits.to_limit = ir.CreateAdd(limits.diagonal, kernel.argument_i32(window.right));
     limits.to_begin = ir.CreateSub(limits.diagonal, kernel.argument_i32(window.left));
   }
-  if (mask == Mask::chunked) {
+  if (has_kind(mask)) {
     limits.to_begin = limits.diagonal;
-    limits.chunks = local_chunks(kernel, window);
+    limits.kind = kind_of_mask(kernel, mask, window);
   }
   return limits;
 }

@@ -8,20 +8,26 @@
 
 namespace wavejit::attention {
 
-// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window. Of local chunks: their
-// keys and the multiplier that finds them.
+// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window. Of a kind of masks.def: its
+// two arguments.
 struct WindowFields {
   std::size_t left, right;
 };
 
-// Local chunks; null: there are none.
-struct LocalChunks {
-  language::Value* keys = nullptr;
-  language::Value* multiplier = nullptr;
+// A kind of masks.def (kernel/mask_kinds.h), whose arguments are null where there is none.
+struct KindOfMask {
+  Mask mask = Mask::none;
+  language::Value* first = nullptr;
+  language::Value* second = nullptr;
+  explicit operator bool() const { return first != nullptr; }
 };
-LocalChunks local_chunks(language::Kernel& kernel, const WindowFields& window);
-// The first key of the chunk in which a position lies, of one before key 0: key 0. Without chunks: the position itself.
-language::Value* first_of_chunk(language::Kernel& kernel, const LocalChunks& chunks, language::Value* position);
+KindOfMask kind_of_mask(language::Kernel& kernel, Mask mask, const WindowFields& window);
+// The first key that a row at this position sees and the last one: the position itself where the kind limits neither.
+// Of a position before key 0 the first one is key 0. Both grow with the position, or stay.
+language::Value* first_key_at(language::Kernel& kernel, const KindOfMask& kind, language::Value* position);
+language::Value* last_key_at(language::Kernel& kernel, const KindOfMask& kind, language::Value* position);
+// The key behind the last one that a row sees, by the key behind its position.
+language::Value* end_key_at(language::Kernel& kernel, const KindOfMask& kind, language::Value* behind);
 
 // ---- A row by itself. `diagonal`: the key at which it stands.
 
@@ -41,12 +47,12 @@ KeyRange visible_keys(language::Kernel& kernel, const WindowFields& window, lang
 // ---- The rows of a tile, of one mask
 
 // What is added to a row for its diagonal, its last key and its first one; null where nothing asks for it or nothing
-// limits it. Of local chunks the third is that of the diagonal, whose chunk begins with the row's first key.
+// limits it. Of a kind of masks.def all are the diagonal's, from which first_key_at and last_key_at go on.
 struct KeyLimits {
   language::Value* diagonal;
   language::Value* to_limit;
   language::Value* to_begin;
-  LocalChunks chunks = {};
+  KindOfMask kind = {};
 };
 // `wants_diagonal`: compute the diagonal without a mask, too. `beyond`: with Mask::causal, keys_beyond_diagonal; null:
 // there are none.

@@ -100,11 +100,20 @@ inline std::string to_text(const HeadDims& dims) {
 }
 
 // causal: keys up to the row's diagonal. window: keys between two distances from it, either of which may be unlimited
-// (a causal window is one with no keys beyond the diagonal). chunked: keys up to the diagonal, from the first one of
-// the row's own chunk on (local_chunks.h).
-enum class Mask : std::uint8_t { none, causal, window, chunked };
+// (a causal window is one with no keys beyond the diagonal). Then the kinds of masks.def (mask_kinds.h). chunked: keys up
+// to the diagonal, from the first one of the row's own chunk on (local_chunks.h).
+enum class Mask : std::uint8_t {
+  none,
+  causal,
+  window,
+#define WAVEJIT_MASK_KIND(word, ...) word,
+#include "wavejit/masks.def"
+#undef WAVEJIT_MASK_KIND
+};
+// One of masks.def.
+constexpr bool has_kind(Mask mask) { return mask > Mask::window; }
 // Rows see no key before one of their own.
-constexpr bool has_first_key(Mask mask) { return mask == Mask::window || mask == Mask::chunked; }
+constexpr bool has_first_key(Mask mask) { return mask >= Mask::window; }
 
 // Stands for no limit of a window: beyond every length, and no sum with one overflows.
 inline constexpr std::int32_t unlimited_window = 1 << 30;

@@ -46,7 +46,7 @@ bool is_near(const Experiment& problem, std::int64_t row_block, std::int64_t key
 
 bool is_named(const Experiment& problem, std::int64_t sequence, std::int64_t head, std::int64_t row_block,
               std::int64_t key_block) {
-  if (problem.lists_alike) return is_near(problem, row_block, key_block);
+  if ((problem.hints & WAVEJIT_LISTS_ALIKE) != 0) return is_near(problem, row_block, key_block);
   std::uint64_t value = problem.seed;
   for (const std::int64_t part : {sequence, head, row_block, key_block})
     value = scrambled(value ^ static_cast<std::uint64_t>(part));

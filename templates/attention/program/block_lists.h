@@ -3,7 +3,7 @@
 // of rows.
 //
 //   lists=64x64:10         at random: 10 % of all blocks, those of each list its own
-//   lists=64x64:alike:10   windows in three dimensions, as video has them: keys are a grid of blocks, 16 wide and 8
+//   lists=64x64:10 lists_alike   windows in three dimensions, as video has them: keys are a grid of blocks, 16 wide and 8
 //                          high, and a block of rows sees 12 × 3 × n blocks around its own place in it. Windows are
 //                          moved into the grid where they would reach out of it. All heads have the same
 #pragma once

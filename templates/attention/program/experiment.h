@@ -79,7 +79,7 @@ struct Experiment {
   std::int64_t list_rows = 0;
   std::int64_t list_keys = 0;
   std::int64_t list_percent = 0;
-  bool lists_alike = false;
+  std::uint32_t hints = 0;  // flags of the call that hints.def lists
   std::int32_t splits = 0;  // 0: the engine's choice
   std::uint64_t seed = 0;
   std::string inputs;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/program/mask_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
+#include "templates/attention/kernel/mask_kinds.h"
 #include "templates/attention/program/option_texts.h"
 #include "wavejit/wavejit.h"
 
@@ -16,9 +21,11 @@ std::optional<std::int64_t> parse_prefix(const std::string& text) {
   return value && *value >= 0 ? value : std::nullopt;
 }
 
-std::optional<std::int64_t> parse_chunk(const std::string& text) {
-  const auto value = parse_number<std::int64_t>(text);
-  return value && *value >= 1 ? value : std::nullopt;
+// "--local-chunk"
+std::string flag_of(const MaskKind& kind) {
+  std::string flag = "--" + std::string(kind.field);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
 }
 
 std::optional<std::pair<std::int32_t, std::int32_t>> parse_window(const std::string& text) {
@@ -43,9 +50,14 @@ void MaskOptions::add_to(CLI::App& command, const std::string& row, MaskKinds ki
              fmt::format("keys that a {} sees before and after its own place; -1: no limit", row), parse_window,
              "two numbers from -1 are, as 1023,0");
   if (kinds == MaskKinds::windows) return;
-  add_parsed(command, "--local-chunk", local_chunk_, "KEYS",
-             fmt::format("with --causal: a {} sees only keys of its own chunk of KEYS positions", row), parse_chunk,
-             "numbers of keys from 1 are");
+  for (std::size_t i = 0; i < mask_kinds.size(); ++i)
+    add_parsed(
+        command, flag_of(mask_kinds[i]), numbers_[i], "KEYS", fmt::format(fmt::runtime(mask_kinds[i].help), row),
+        [least = mask_kinds[i].least](const std::string& text) {
+          const auto value = parse_number<std::int64_t>(text);
+          return value && *value >= least ? value : std::nullopt;
+        },
+        fmt::format("numbers of keys from {} are", mask_kinds[i].least));
 }
 
 wavejit_masking MaskOptions::given() const {
@@ -60,9 +72,11 @@ wavejit_masking MaskOptions::given() const {
     mask.window_left = window->first;
     mask.window_right = window->second;
   }
-  if (const auto chunk = parse_chunk(local_chunk_)) {
-    mask.bits |= WAVEJIT_MASK_CHUNKED;
-    mask.local_chunk = static_cast<std::int32_t>(*chunk);
+  for (std::size_t i = 0; i < mask_kinds.size(); ++i) {
+    const auto number = parse_number<std::int64_t>(numbers_[i]);
+    if (!number) continue;
+    mask.bits |= mask_kinds[i].bit;
+    mask.*mask_kinds[i].number = static_cast<std::int32_t>(*number);
   }
   return mask;
 }

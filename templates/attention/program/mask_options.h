@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -12,7 +13,7 @@
 namespace wavejit::attention::program {
 
 // What a family has beside a diagonal.
-enum class MaskKinds : std::uint8_t { causal, windows, windows_and_chunks };
+enum class MaskKinds : std::uint8_t { causal, windows, all };
 
 class MaskOptions {
  public:
@@ -26,7 +27,7 @@ class MaskOptions {
   bool causal_ = false;
   std::string prefix_;
   std::string window_;
-  std::string local_chunk_;
+  std::array<std::string, mask_kinds.size()> numbers_;  // of the kinds of masks.def
 };
 
 }  // namespace wavejit::attention::program

@@ -63,7 +63,7 @@ bool of_batch(const ModifierRow& row) {
 }  // namespace
 
 void ModifierOptions::add_to(CLI::App& command, bool splits) {
-  mask_.add_to(command, "query", MaskKinds::windows_and_chunks);
+  mask_.add_to(command, "query", MaskKinds::all);
   command
       .add_option("--causal-flags", causal_flags_file_,
                   "with --causal: a number for each sequence; those of 0 have no diagonal, and see all keys")

@@ -13,8 +13,11 @@ VisibleKeys visible_keys(const ScoreRules& rules, std::int64_t row, std::int64_t
   const std::int64_t position = row + rules.position;
   if (rules.window_right >= 0) visible.end = std::min(visible.end, position + rules.window_right + 1);
   if (rules.window_left >= 0) visible.first = std::max<std::int64_t>(0, position - rules.window_left);
-  if (rules.local_chunk > 0)
-    visible.first = std::max<std::int64_t>(visible.first, position - (position % rules.local_chunk));
+  if (rules.kind != nullptr) {
+    const KeySpan shown = rules.kind->keys(position, rules.number);
+    visible.first = std::max(visible.first, shown.first);
+    visible.end = std::min(visible.end, shown.end);
+  }
   if (visible.end <= visible.first) return {};
   return visible;
 }
@@ -27,7 +30,8 @@ ScoreRules rules_of(const wavejit_masking& mask, std::int64_t rows, std::int64_t
     rules.window_left = mask.window_left;
     rules.window_right = mask.window_right;
   }
-  if ((mask.bits & WAVEJIT_MASK_CHUNKED) != 0) rules.local_chunk = mask.local_chunk;
+  rules.kind = kind_in(mask.bits);
+  if (rules.kind != nullptr) rules.number = mask.*rules.kind->number;
   return rules;
 }
 

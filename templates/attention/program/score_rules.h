@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "templates/attention/kernel/mask_kinds.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention::program {
@@ -17,11 +18,12 @@ struct ScoreRules {
   std::int64_t position = 0;
   std::int64_t window_left = -1;
   std::int64_t window_right = -1;
-  std::int64_t local_chunk = 0;  // keys of a chunk; a row sees no key before the chunk of its position; 0: no chunks
-  bool half_scores = false;      // of integers: scale · sum + bias in f32, rounded to fp16 once
-  double softcap = 0;            // score ← cap · tanh(score / cap); 0: none
-  double slope = 0;              // ALiBi: − slope · |position of the row − key|
-  std::optional<double> sink;    // a logit that takes weight and gives no value
+  const MaskKind* kind = nullptr;  // of masks.def, with its number
+  std::int64_t number = 0;
+  bool half_scores = false;    // of integers: scale · sum + bias in f32, rounded to fp16 once
+  double softcap = 0;          // score ← cap · tanh(score / cap); 0: none
+  double slope = 0;            // ALiBi: − slope · |position of the row − key|
+  std::optional<double> sink;  // a logit that takes weight and gives no value
 };
 
 // The keys first … end − 1 that a row sees; first == end: none.

@@ -164,15 +164,14 @@ Runs runs_of(std::int64_t query_length, std::int64_t group) {
 namespace {
 
 // What the parts have and this family has not.
-constexpr std::array absent_fields = {
-    families::AbsentField{"local_chunk", offsetof(wavejit_attention_backward_arguments, mask.local_chunk), 4},
+constexpr auto absent_fields = attention::without_mask_kinds<wavejit_attention_backward_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_attention_backward_arguments, mask.causal_flags), 8},
     families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_backward_arguments, modifiers.bool_mask), 8},
     families::AbsentField{"first_keys", offsetof(wavejit_attention_backward_arguments, sequences.first_keys), 8},
     families::AbsentField{"max_total_keys", offsetof(wavejit_attention_backward_arguments, sequences.max_total_keys),
                           8},
     families::AbsentField{"splits", offsetof(wavejit_attention_backward_arguments, split.splits), 8},
-};
+});
 
 }  // namespace
 

@@ -90,9 +90,10 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
   if (has_lists(call)) return refuse_beside_mask(mask.name, "lists", "one of the two");
   if (problem.shape.has(Modifier::bias)) return refuse_beside_mask(mask.name, "bias", "a bias alone, whose −inf hides");
   if (call.key_list.indices != nullptr) return refuse_beside_mask(mask.name, "key_indices", "one of the two");
-  if (problem.shape.mask == Mask::chunked || problem.shape.causal_flags)
-    return refuse_beside_mask(mask.name, problem.shape.causal_flags ? "causal_flags" : "local_chunk",
-                              "mask none, causal or a window; what else hides, in the mask");
+  if (has_kind(problem.shape.mask) || problem.shape.causal_flags)
+    return refuse_beside_mask(
+        mask.name, problem.shape.causal_flags ? "causal_flags" : attention::kind_of(problem.shape.mask)->field,
+        "mask none, causal or a window; what else hides, in the mask");
   if (auto kind = attention::check_kind(mask, WAVEJIT_INT8, 1); !kind) return kind;
   const bool packed = problem.packed_queries;
   auto step = attention::check_size(mask, 0, packed ? 1 : problem.batch, packed ? "packed queries" : "sequences", true);
@@ -122,8 +123,8 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", "WAVEJIT_BIAS_BY_TILE without a bias", "it beside a bias"));
   if (has_lists(call)) return refuse_beside_mask(name, "lists", "one of the two");
   if (call.key_list.indices != nullptr) return refuse_beside_mask(name, "key_indices", "one of the two");
-  if (shape.mask == Mask::chunked || shape.causal_flags)
-    return refuse_beside_mask(name, shape.causal_flags ? "causal_flags" : "local_chunk",
+  if (has_kind(shape.mask) || shape.causal_flags)
+    return refuse_beside_mask(name, shape.causal_flags ? "causal_flags" : attention::kind_of(shape.mask)->field,
                               "mask none, causal or a window; what else hides, in the bias");
   if (shape.paged) return refuse_beside_mask(name, "block_table", "dense or packed keys, or the bias without the flag");
   if (shape.first_keys)

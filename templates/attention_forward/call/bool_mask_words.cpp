@@ -42,7 +42,7 @@ Result<void> finish_bool_mask(const ProblemDescriptor& said) {
   if (said.lists.rows != 0) return refuse_beside("lists");
   if (said.shape.listed) return refuse_beside("top_k");
   if (said.of(Modifier::bias).there) return refuse_beside("bias");
-  if (said.shape.mask == Mask::chunked) return refuse_beside("chunked");
+  if (has_kind(said.shape.mask)) return refuse_beside(std::string(attention::kind_of(said.shape.mask)->word));
   if (said.shape.causal_flags) return refuse_beside("causal_flags");
   return {};
 }
@@ -57,7 +57,7 @@ Result<void> finish_bias_by_tile(const ProblemDescriptor& said) {
   if (said.lists.rows != 0) return refuse_beside("lists");
   if (said.shape.bool_mask) return refuse_beside("bool_mask");
   if (said.shape.listed) return refuse_beside("top_k");
-  if (said.shape.mask == Mask::chunked) return refuse_beside("chunked");
+  if (has_kind(said.shape.mask)) return refuse_beside(std::string(attention::kind_of(said.shape.mask)->word));
   if (said.shape.causal_flags) return refuse_beside("causal_flags");
   if (said.shape.paged) return refuse_beside("pages");
   if (said.shape.first_keys) return refuse_beside("first_keys");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "templates/attention/call/hints.h"
 #include "templates/attention/kernel/modifiers.h"
 
 namespace wavejit::attention_forward {
@@ -51,8 +52,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
         !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
     descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
-  descriptor.mask = words_of(call.mask.bits, call.mask.causal_prefix, call.mask.window_left, call.mask.window_right,
-                             call.mask.local_chunk);
+  descriptor.mask = words_of(call.mask);
   for (const ModifierRow& row : modifier_rows) {
     if (!given(row, call.modifiers)) continue;
     if (row.number != nullptr) {
@@ -82,9 +82,8 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
                            : by_head           ? Extent::head
                                                : Extent::one;
   } else if (problem.shape.block_lists && !problem.shape.bias_by_tile)
-    descriptor.lists = {.rows = call.blocks.list_rows,
-                        .keys = call.blocks.list_keys,
-                        .alike = (call.head.flags & WAVEJIT_LISTS_ALIKE) != 0};
+    descriptor.lists = {.rows = call.blocks.list_rows, .keys = call.blocks.list_keys};
+  descriptor.hints = call.head.flags & attention::all_hints;
   if (problem.shape.listed) {
     descriptor.top_k = problem.top_k;
     descriptor.list_each_head = problem.key_list_heads > 1;

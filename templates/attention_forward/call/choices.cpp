@@ -4,6 +4,7 @@
 
 #include "families/call/refusal.h"
 #include "templates/attention/call/flags.h"
+#include "templates/attention/call/hints.h"
 #include "templates/attention/call/workspace.h"
 #include "templates/attention_forward/call/checks.h"
 
@@ -18,8 +19,9 @@ using refusal::refuse;
 Result<void> check_choices(const wavejit_attention_forward_arguments& call, AttentionProblem& problem) {
   if (auto splits = attention::check_split(call.split); !splits) return splits;
   problem.splits = static_cast<std::uint32_t>(call.split.splits);
-  if ((call.head.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | WAVEJIT_LISTS_ALIKE}) != 0) [[unlikely]] {
-    constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_LISTS_ALIKE | WAVEJIT_SCALE_IS_ZERO |
+  problem.hints = call.head.flags & attention::all_hints;
+  if ((call.head.flags & ~std::uint32_t{WAVEJIT_CHECK_LENGTHS | attention::all_hints}) != 0) [[unlikely]] {
+    constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | attention::all_hints | WAVEJIT_SCALE_IS_ZERO |
                                     WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND | WAVEJIT_ONE_LAUNCH |
                                     WAVEJIT_TWO_LAUNCHES | WAVEJIT_BIAS_BY_TILE;
     if (auto flags = check_flags(call.head.flags, known, call.modifiers.scale); !flags) return flags;

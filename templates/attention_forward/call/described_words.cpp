@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "families/kernel/names.h"
+#include "templates/attention/call/hints.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/call/bool_mask_words.h"
 #include "templates/attention_forward/call/descriptor.h"
@@ -158,9 +159,9 @@ Row total_keys_word() {
 }
 
 constexpr std::string_view accepted_lists =
-    "lists=<rows>x<keys> of 64 or 128, with :alike, and :<percent of all blocks, 1 to 100>, behind it";
+    "lists=<rows>x<keys> of 64 or 128, with :<percent of all blocks, 1 to 100> behind it";
 
-// "64x64[:alike][:10]"
+// "64x64[:10]"
 Result<void> take_lists(Said& said, const Word& word, std::string_view value) {
   const auto wrong_lists = [&] { return wrong(word, "is none; accepted: " + std::string(accepted_lists)); };
   const std::size_t colon = value.find(':');
@@ -172,11 +173,7 @@ Result<void> take_lists(Said& said, const Word& word, std::string_view value) {
   const auto keys = whole_number(sizes.substr(by + 1));
   if (!is_size(rows) || !is_size(keys)) return wrong_lists();
   DescribedLists lists{.rows = static_cast<std::int32_t>(*rows), .keys = static_cast<std::int32_t>(*keys)};
-  std::string_view rest = colon == std::string_view::npos ? std::string_view() : value.substr(colon);
-  if (rest == ":alike" || rest.starts_with(":alike:")) {
-    lists.alike = true;
-    rest.remove_prefix(std::string_view(":alike").size());
-  }
+  const std::string_view rest = colon == std::string_view::npos ? std::string_view() : value.substr(colon);
   if (!rest.empty()) {
     const auto percent = whole_number(rest.substr(1));
     if (!percent || *percent < 1 || *percent > 100) return wrong_lists();
@@ -189,7 +186,7 @@ Result<void> take_lists(Said& said, const Word& word, std::string_view value) {
 std::string lists_text(const Said& said) {
   const DescribedLists& lists = said.lists;
   if (lists.rows == 0) return {};
-  return std::to_string(lists.rows) + "x" + std::to_string(lists.keys) + (lists.alike ? ":alike" : "") +
+  return std::to_string(lists.rows) + "x" + std::to_string(lists.keys) +
          (lists.percent != 0 ? ":" + std::to_string(lists.percent) : "");
 }
 
@@ -273,20 +270,21 @@ Rows make_rows() {
     for (Row& one : more) to.push_back(std::move(one));
   };
   Rows rows;
-  add_all(rows, {attention::operand_type_word<Said>([](auto& said) -> auto& { return said.shape.dtype; }),
-                 later_type_word(), attention::batch_word<Said>(),
-                 range_word(
-                     'q', "q<query length>", 1, [](auto& said) -> auto& { return said.least_query_length; },
-                     [](auto& said) -> auto& { return said.query_length; }),
-                 range_word(
-                     'k', "k<key length>", 0, [](auto& said) -> auto& { return said.least_key_length; },
-                     [](auto& said) -> auto& { return said.key_length; }),
-                 attention::heads_word<Said>(),
-                 families::pair_word<Said>(
-                     'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.shape.head_dim_qk; },
-                     [](auto& said) -> auto& { return said.shape.head_dim_v; }),
-                 attention::causal_word<Said>(max_length, "query", "key length"),
-                 attention::window_word<Said>(max_length), attention::chunked_word<Said>()});
+  add_all(rows,
+          {attention::operand_type_word<Said>([](auto& said) -> auto& { return said.shape.dtype; }), later_type_word(),
+           attention::batch_word<Said>(),
+           range_word(
+               'q', "q<query length>", 1, [](auto& said) -> auto& { return said.least_query_length; },
+               [](auto& said) -> auto& { return said.query_length; }),
+           range_word(
+               'k', "k<key length>", 0, [](auto& said) -> auto& { return said.least_key_length; },
+               [](auto& said) -> auto& { return said.key_length; }),
+           attention::heads_word<Said>(),
+           families::pair_word<Said>(
+               'd', "d<head dim>", max_head_dim, [](auto& said) -> auto& { return said.shape.head_dim_qk; },
+               [](auto& said) -> auto& { return said.shape.head_dim_v; }),
+           attention::causal_word<Said>(max_length, "query", "key length"), attention::window_word<Said>(max_length)});
+  for (const attention::MaskKind& kind : attention::mask_kinds) rows.push_back(attention::kind_word<Said>(kind));
   add_flags(rows, false);
   add_all(
       rows,
@@ -298,9 +296,10 @@ Rows make_rows() {
        total_keys_word(), first_keys_word(),
        attention::cache_word<Said>([](auto& said) -> auto& { return said.shape.cache; }),
        attention::cache_scales_word<Said>(scale_extents, "1|h|b|bh|token"),
-       families::value_word<Said>("lists", "<rows>x<keys>[:alike][:<percent>]", take_lists, lists_text),
-       families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text),
-       attention::second_top_k_word<Said>(), bool_mask_word(), attention::scale_word<Said>()});
+       families::value_word<Said>("lists", "<rows>x<keys>[:<percent>]", take_lists, lists_text)});
+  for (const attention::Hint& hint : attention::hints) rows.push_back(attention::hint_word<Said>(hint));
+  add_all(rows, {families::value_word<Said>("top_k", "<n>[:slots][:heads][:mixed]", take_top_k, top_k_text),
+                 attention::second_top_k_word<Said>(), bool_mask_word(), attention::scale_word<Said>()});
   for (const Modifier modifier : described_modifiers) rows.push_back(attention::modifier_word<Said>(modifier));
   add_flags(rows, true);
   add_all(rows, {splits_word(), attention::launches_word<Said>(), attention::seed_word<Said>(), inputs_word()});
@@ -319,7 +318,8 @@ Result<void> finish_key_lists(ProblemDescriptor& said) {
   };
   AttentionShape& shape = said.shape;
   if (has_first_key(shape.mask))
-    return refuse_beside(shape.mask == Mask::window ? "window" : "chunked", "causal, or no mask");
+    return refuse_beside(has_kind(shape.mask) ? std::string(attention::kind_of(shape.mask)->word) : "window",
+                         "causal, or no mask");
   if (shape.causal_flags) return refuse_beside("causal_flags", "causal, or no mask");
   if (shape.first_keys) return refuse_beside("first_keys", "no left padding");
   if (shape.vectorised) return refuse_beside("vectorised pages", "layout=paged:<n>[:nhd|hnd]");
@@ -345,6 +345,14 @@ Result<void> finish_key_lists(ProblemDescriptor& said) {
   shape.mask = Mask::none;
   shape.whole_tiles = false;
   shape.set_rows(rows_of_key_lists(static_cast<std::uint32_t>(said.query_heads / said.kv_heads)));
+  return {};
+}
+
+Result<void> check_hints_without_lists(std::uint32_t given) {
+  for (const attention::Hint& hint : attention::hints)
+    if ((given & hint.bit & ~attention::hints_of(false)) != 0)
+      return fail(WAVEJIT_INVALID_ARGUMENT,
+                  "descriptor: " + std::string(hint.word) + " without lists; accepted: lists=<rows>x<keys> beside it");
   return {};
 }
 
@@ -378,11 +386,12 @@ Result<void> finish(ProblemDescriptor& said) {
     return fail(WAVEJIT_UNSUPPORTED, "descriptor: " + std::string(trans_is_dense));
   if (auto lengths = check_lengths(said); !lengths) return lengths;
   const MaskWords& mask = said.mask;
-  if (auto chunked = attention::check_chunked(mask); !chunked) return chunked;
+  if (auto kind = attention::check_mask_kind(mask); !kind) return kind;
   shape.mask = choose_mask(mask).mask;
   if (shape.causal_flags && (shape.mask != Mask::causal || mask.window))
-    return fail(WAVEJIT_UNSUPPORTED,
-                "descriptor: causal_flags; accepted: causal beside it, without window and chunked");
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: causal_flags; accepted: causal beside it, and no other mask");
+  if (said.lists.rows == 0)
+    if (auto good = check_hints_without_lists(said.hints); !good) return good;
   if (shape.bool_mask)
     if (auto good = finish_bool_mask(said); !good) return good;
   if (shape.bias_by_tile) {

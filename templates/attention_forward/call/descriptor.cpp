@@ -148,6 +148,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
   problem.packed_queries =
       descriptor.layout == Layout::packed || !descriptor.query_lengths.empty() || descriptor.query_rows.has_value();
   problem.splits = static_cast<std::uint32_t>(std::max<std::int64_t>(descriptor.splits, 0));
+  problem.hints = descriptor.hints;
   // As calls of such layouts have them: only the device knows.
   const bool on_device = descriptor.layout == Layout::packed || descriptor.layout == Layout::paged;
   problem.uneven_lengths = may_be_uneven(on_device || !descriptor.key_lengths.empty() || descriptor.shape.first_keys,
@@ -175,7 +176,7 @@ AttentionProblem problem_of(const ProblemDescriptor& descriptor) {
       return problem;
     }
     // A list a head, with room for every block.
-    BlockLists lists = lists_of(descriptor.lists);
+    BlockLists lists = lists_of(descriptor);
     lists.batches = problem.batch;
     lists.heads = problem.query_heads;
     lists.row_blocks = (problem.query_length + lists.rows - 1) / lists.rows;

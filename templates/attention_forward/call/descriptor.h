@@ -17,12 +17,11 @@
 
 namespace wavejit::attention_forward {
 
-// "lists=64x64:alike:10": rows and keys of a block; the other words are read by tools that generate lists.
+// "lists=64x64:10": rows and keys of a block; the other words are read by tools that generate lists.
 struct DescribedLists {
   std::int32_t rows = 0;  // 0: none
   std::int32_t keys = 0;
   std::int32_t percent = 0;  // of all blocks; 0: not said
-  bool alike = false;
   bool operator==(const DescribedLists&) const = default;
 };
 
@@ -57,6 +56,7 @@ struct ProblemDescriptor {
   // With K and V of 8 bits (shape.cache): what k_scale and v_scale have numbers for; none: no scales.
   attention::Extent cache_scales = attention::Extent::none;
   DescribedLists lists;
+  std::uint32_t hints = 0;                                // flags of calls that hints.def lists
   attention::Extent bool_mask = attention::Extent::none;  // batches and heads with a mask of their own; none: no mask
   // "top_k=2048:slots:heads:mixed": entries of each query's list (0: no lists); lists for each kv head; and for tools
   // that generate lists: in no order, with holes and repeats, and with counts of their own. shape.slots: by slot of the

@@ -21,10 +21,10 @@ inline constexpr std::string_view vectorised_keys_word = "vectorised_keys";
 inline constexpr families::Names<Layout, 3> layouts = {
     {{Layout::bshd, "bshd"}, {Layout::bhsd, "bhsd"}, {Layout::packed, "packed"}}};
 
-inline BlockLists lists_of(const DescribedLists& lists) {
-  return {.rows = static_cast<std::uint32_t>(lists.rows),
-          .keys = static_cast<std::uint32_t>(lists.keys),
-          .alike = lists.alike};
+inline BlockLists lists_of(const ProblemDescriptor& descriptor) {
+  return {.rows = static_cast<std::uint32_t>(descriptor.lists.rows),
+          .keys = static_cast<std::uint32_t>(descriptor.lists.keys),
+          .alike = (descriptor.hints & WAVEJIT_LISTS_ALIKE) != 0};
 }
 // Whether heads have bool masks of their own.
 inline bool by_head(const ProblemDescriptor& descriptor) {
@@ -39,7 +39,7 @@ inline RowPlan rows_of(const ProblemDescriptor& descriptor, std::int64_t query_l
       (descriptor.shape.bias_by_tile && bias_goes_by_tile(query_length)))
     return {.rows = query_rows(static_cast<std::uint64_t>(query_length))};
   if (descriptor.shape.block_lists && !descriptor.shape.bias_by_tile && !descriptor.shape.bool_mask)
-    return rows_of_lists(lists_of(descriptor.lists), static_cast<std::uint64_t>(query_length));
+    return rows_of_lists(lists_of(descriptor), static_cast<std::uint64_t>(query_length));
   return plan_rows(static_cast<std::uint64_t>(query_length),
                    static_cast<std::uint64_t>(descriptor.query_heads / descriptor.kv_heads));
 }

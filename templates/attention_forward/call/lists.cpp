@@ -7,6 +7,7 @@
 #include <string>
 
 #include "families/call/refusal.h"
+#include "templates/attention/call/hints.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/kernel/block_lists/walks.h"
@@ -67,6 +68,8 @@ Result<void> check_kind(const Kind& kind) {
   return {};
 }
 
+constexpr std::uint32_t hints_of_lists = attention::hints_of(true) & ~attention::hints_of(false);
+
 [[gnu::cold, gnu::noinline]] Result<void> refuse_rest(const wavejit_attention_forward_arguments& call) {
   for (const Kind& kind : kinds_of(call))
     if (auto good = check_kind(kind); !good) return good;
@@ -81,8 +84,12 @@ Result<void> check_kind(const Kind& kind) {
                                      {"list_batches", std::int64_t{call.blocks.list_batches}},
                                      {"list_heads", std::int64_t{call.blocks.list_heads}}})
     if (auto good = zero(field, value); !good) return good;
-  if ((call.head.flags & WAVEJIT_LISTS_ALIKE) == 0) return {};
-  return refuse_number("flags", call.head.flags, "2 (lists alike) beside list_indices or full_indices only");
+  for (const attention::Hint& hint : attention::hints)
+    if ((call.head.flags & hint.bit & hints_of_lists) != 0)
+      return refuse_number(
+          "flags", call.head.flags,
+          std::to_string(hint.bit) + " (" + std::string(hint.told) + ") beside list_indices or full_indices only");
+  return {};
 }
 
 // A call without lists. Hot: looked at once.
@@ -95,7 +102,7 @@ bool says_nothing_of_lists(const wavejit_attention_forward_arguments& call) {
                                      call.blocks.full_capacity) |
           (static_cast<std::uint32_t>(call.blocks.list_rows | call.blocks.list_keys | call.blocks.list_batches |
                                       call.blocks.list_heads) |
-           (call.head.flags & WAVEJIT_LISTS_ALIKE))) == 0;
+           (call.head.flags & hints_of_lists))) == 0;
 }
 
 bool is_block_size(std::int64_t size) { return size == 64 || size == 128; }

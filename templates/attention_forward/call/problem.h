@@ -59,6 +59,7 @@ struct AttentionProblem {
   std::int32_t window_right = unlimited_window;
   std::uint64_t query_rows = 0;                                 // of one head, of all sequences
   std::uint32_t splits = 0;                                     // 0: the caller did not say
+  std::uint32_t hints = 0;                                      // flags of the call that hints.def lists
   attention::Launches launches = attention::Launches::planned;  // of several runs of keys
   bool uneven_lengths = false;                                  // sequences may have fewer keys than key_length
   bool packed_queries = false;  // each sequence says how many rows it has, of query_rows

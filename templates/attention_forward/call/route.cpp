@@ -92,7 +92,7 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   const bool crowded =
       lds_layout(target) == LdsLayout::swizzled &&
       ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales) ||
-       (layout.looks_up_each_key() && shape.mask == Mask::chunked && shape.has(Modifier::softcap)));
+       (layout.looks_up_each_key() && has_kind(shape.mask) && shape.has(Modifier::softcap)));
   return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
 }
 

@@ -14,7 +14,7 @@ using language::Value;
 
 bool has_scalars_left(const ForwardKernel& spec) {
   return spec.chunk_waves != 0 && !spec.paged && !spec.first_keys && !spec.modified() && !spec.causal_flags &&
-         !spec.query_fp32 && spec.mask != Mask::chunked;
+         !spec.query_fp32 && !has_kind(spec.mask);
 }
 
 bool makes_outputs_last(const Kernel& kernel, const ForwardKernel& spec) {

@@ -212,13 +212,14 @@ class MergeOfRows {
   Chunks chunks_of(Value* first_row, Value* last_row) {
     Value* first_key = kernel_.constant(0);
     if (workgroup_.begin_offset != nullptr)
-      first_key = attention::maximum(kernel_,
-                                     attention::first_of_chunk(kernel_, workgroup_.local_chunks,
-                                                               ir_.CreateAdd(first_row, workgroup_.begin_offset)),
-                                     first_key);
+      first_key = attention::maximum(
+          kernel_, attention::first_key_at(kernel_, workgroup_.kind, ir_.CreateAdd(first_row, workgroup_.begin_offset)),
+          first_key);
     Value* last_key = workgroup_.last_key;
     if (workgroup_.limit_offset != nullptr)
-      last_key = attention::minimum(kernel_, ir_.CreateAdd(last_row, workgroup_.limit_offset), last_key);
+      last_key = attention::minimum(
+          kernel_, attention::last_key_at(kernel_, workgroup_.kind, ir_.CreateAdd(last_row, workgroup_.limit_offset)),
+          last_key);
     const auto chunk_of = [&](Value* key) {
       return ir_.CreateAShr(key, std::countr_zero(static_cast<unsigned>(attention::chunk_keys)));
     };

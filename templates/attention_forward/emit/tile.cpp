@@ -112,15 +112,19 @@ class TileStart {
         key_limits(kernel_, spec_.mask, spec_.has(Modifier::alibi), diagonal_fields, window_fields, sequence_, beyond);
     if (!has_first_key(spec_.mask) || spec_.block_lists || spec_.bool_mask) return;
     first_seen_ = maximum(kernel_, begin_of(constant(0)), constant(0));
-    Value* behind = minimum(kernel_, key_length_, ir().CreateAdd(sequence_.query_length, limits_.to_limit));
+    Value* behind =
+        minimum(kernel_, key_length_,
+                attention::end_key_at(kernel_, limits_.kind, ir().CreateAdd(sequence_.query_length, limits_.to_limit)));
     key_length_ = maximum(kernel_, behind, constant(0));
     last_key_ = ir().CreateSub(key_length_, constant(1));
   }
   Value* begin_of(Value* query_row) const {
-    return attention::first_of_chunk(kernel_, limits_.chunks, ir().CreateAdd(query_row, limits_.to_begin));
+    return attention::first_key_at(kernel_, limits_.kind, ir().CreateAdd(query_row, limits_.to_begin));
   }
   Value* limit_of(Value* query_row) const {
-    return limits_.to_limit ? minimum(kernel_, ir().CreateAdd(query_row, limits_.to_limit), last_key_) : last_key_;
+    if (limits_.to_limit == nullptr) return last_key_;
+    Value* last = attention::last_key_at(kernel_, limits_.kind, ir().CreateAdd(query_row, limits_.to_limit));
+    return minimum(kernel_, last, last_key_);
   }
 
   // ceil(keys / tile), and one tile even if no row sees a key: fully masked it changes nothing, and O = 0 comes out of
@@ -222,7 +226,7 @@ class TileStart {
                           ? begin_of(positions_.position(ir().CreateAdd(first_of_wave_, constant(rows_of_wave_ - 1))))
                           : nullptr,
         .diagonal_offset = spec_.has(Modifier::alibi) ? limits_.diagonal : nullptr,
-        .local_chunks = limits_.chunks,
+        .kind = limits_.kind,
         .head_in_group = head_in_group_,
         .has_row = has_row_,
         .group = positions_.group(),

@@ -2,6 +2,7 @@
 // Lists of blocks and of keys, bool masks, local chunks and causal flags.
 #include <array>
 
+#include "templates/attention/kernel/mask_kinds.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/rule_parts.h"
@@ -37,12 +38,13 @@ constexpr std::array list_rules = {
           const ForwardKernel& spec = asked.spec;
           return spec.bool_mask && !spec.block_lists &&
                  (overlaps(asked) || spec.paged || spec.first_keys || spec.listed || spec.merged ||
-                  spec.shares_call() || spec.mask == Mask::chunked || spec.causal_flags);
+                  spec.shares_call() || has_kind(spec.mask) || spec.causal_flags);
         },
         [](const Asked&) {
           return std::string(
               "bool_mask without block_lists needs few rows over dense keys; accepted: pipeline=generic, no paged, "
-              "first_keys, listed, merged, rows=, chunked and causal_flags");
+              "first_keys, listed, merged, rows=, " +
+              std::string(kind_words) + " and causal_flags");
         }},
     SpecRule{[](const Asked& asked) {
                const ForwardKernel& spec = asked.spec;
@@ -78,22 +80,22 @@ constexpr std::array list_rules = {
     SpecRule{
         [](const Asked& asked) { return asked.spec.bias_by_tile && (asked.spec.paged || asked.spec.first_keys); },
         [](const Asked&) { return std::string("bias_by_tile needs dense keys; accepted: no paged and first_keys"); }},
-    SpecRule{[](const Asked& asked) { return asked.spec.mask == Mask::chunked && asked.spec.block_lists; },
+    SpecRule{[](const Asked& asked) { return has_kind(asked.spec.mask) && asked.spec.block_lists; },
              [](const Asked&) {
-               return std::string(
-                   "block_lists has no walks of local chunks; accepted: causal, window, or lists without a mask");
+               return std::string("block_lists has no walks of " + std::string(kind_words) +
+                                  "; accepted: causal, window, or lists without a mask");
              }},
-    SpecRule{
-        [](const Asked& asked) {
-          const ForwardKernel& spec = asked.spec;
-          return lds_layout(asked.target) == LdsLayout::swizzled && (spec.mask == Mask::chunked || spec.causal_flags) &&
-                 spec.cache != CacheType::as_queries && spec.paged && spec.modified();
-        },
-        [](const Asked& asked) {
-          return "chunked and causal_flags beside cache= in pages leave no registers for bias, softcap and alibi where "
-                 "tiles pass through registers, as on " +
-                 asked.target_name() + "; accepted: without one of these";
-        }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return lds_layout(asked.target) == LdsLayout::swizzled && (has_kind(spec.mask) || spec.causal_flags) &&
+                      spec.cache != CacheType::as_queries && spec.paged && spec.modified();
+             },
+             [](const Asked& asked) {
+               return std::string(kind_words) +
+                      " and causal_flags beside cache= in pages leave no registers for bias, softcap and alibi where "
+                      "tiles pass through registers, as on " +
+                      asked.target_name() + "; accepted: without one of these";
+             }},
     SpecRule{[](const Asked& asked) {
                const ForwardKernel& spec = asked.spec;
                return spec.causal_flags && (spec.mask != Mask::causal || spec.block_lists || spec.listed);

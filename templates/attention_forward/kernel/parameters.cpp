@@ -157,7 +157,7 @@ bool shares_in_registers(const AskedWords& words, bool split) {
       !split && (few_in_window || (words.head_dim_v > 64 && (words.has(Modifier::bias) || words.query_fp32 ||
                                                              (words.paged && words.mask != Mask::none))));
   return words.head_dim_v <= 128 && !short_of_registers && !words.bias_fp32 &&
-         !words.key_layout().looks_up_each_key() && !(words.paged && (words.modified() || words.mask == Mask::chunked));
+         !words.key_layout().looks_up_each_key() && !(words.paged && (words.modified() || has_kind(words.mask)));
 }
 
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }

@@ -49,7 +49,7 @@ bool shares_in_registers(const AskedWords& words, bool split);
 // more than 128 dims.
 inline bool shares_by_lines(const AskedWords& words) {
   const bool wide = words.head_dim_qk > 128 || words.head_dim_v > 128;
-  const bool chunked = words.mask == Mask::chunked;
+  const bool chunked = has_kind(words.mask);
   if (chunked && words.modified() && wide) return false;
   if (!words.paged) return true;
   if (chunked || (words.causal_flags && (wide || words.modified()))) return false;

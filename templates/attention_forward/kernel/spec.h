@@ -206,7 +206,7 @@ constexpr bool merges_in_one_launch(const AskedWords& words) {
 constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
   constexpr int rows_of_two_waves = 64;
   const bool crowded =
-      words.paged && words.mask == Mask::chunked && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
+      words.paged && has_kind(words.mask) && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
   return merges_in_one_launch(words) && !crowded;
 }
 

@@ -5,12 +5,15 @@
 // a field to AskedWords or ChosenWords, a row here, a rule (rules.cpp) where it has no kernel, and its emission.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "templates/attention/kernel/head_dims.h"
+#include "templates/attention/kernel/mask_kinds.h"
 #include "templates/attention/kernel/words.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/spec.h"
@@ -29,8 +32,11 @@ constexpr auto chosen(SpecWord word) {
   return families::flag<field, ForwardKernel>(word);
 }
 
-inline constexpr families::Names<Mask, 3> mask_names = {
-    {{Mask::causal, "causal"}, {Mask::window, "window"}, {Mask::chunked, "chunked"}}};
+inline constexpr auto mask_names = [] {
+  families::Names<Mask, 2 + kind_names.size()> names = {{{Mask::causal, "causal"}, {Mask::window, "window"}}};
+  std::ranges::copy(kind_names, names.begin() + 2);
+  return names;
+}();
 inline constexpr families::Names<QueriesOf, 2> rows_names = {{{QueriesOf::few, "few"}, {QueriesOf::many, "many"}}};
 
 // Words of their own kind (words.cpp).
@@ -61,8 +67,8 @@ inline constexpr auto word_table = std::tuple_cat(
                                           .supported = "scales of tokens"}),
         attention::head_dims_word<&AskedWords::head_dim_qk, &AskedWords::head_dim_v, all_head_dims, ForwardKernel,
                                   padded_head_dims>(),
-        families::named<&AskedWords::mask, mask_names, ForwardKernel, 2>(
-            {.accepted = "causal, window, chunked", .supported = "masks none", .name_of = word_kinds::mask_name}),
+        families::named<&AskedWords::mask, mask_names, ForwardKernel, std::bit_width(mask_names.size())>(
+            {.accepted = attention::mask_words, .supported = "masks none", .name_of = word_kinds::mask_name}),
         asked<&AskedWords::causal_flags>({.accepted = "causal_flags",
                                           .name = "flags",
                                           .supported = "causal sequences beside others",

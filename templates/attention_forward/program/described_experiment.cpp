@@ -90,7 +90,7 @@ Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
   to.list_rows = from.lists.rows;
   to.list_keys = from.lists.keys;
   to.list_percent = from.lists.percent;
-  to.lists_alike = from.lists.alike;
+  to.hints = from.hints;
   to.splits = from.splits > 0 ? static_cast<std::int32_t>(from.splits) : 0;
   to.seed = number_in(from.seed, std::uint64_t{1});
   to.inputs = from.inputs.empty() ? "normal" : from.inputs;

@@ -182,6 +182,7 @@ void DeviceCase::describe_modifiers() {
 }
 
 void DeviceCase::describe_lists() {
+  call_.head.flags |= problem_.hints;
   if (problem_.list_rows != 0) {
     call_.blocks.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
     call_.blocks.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
@@ -191,7 +192,6 @@ void DeviceCase::describe_lists() {
     call_.blocks.list_keys = static_cast<std::int32_t>(problem_.list_keys);
     call_.blocks.list_batches = static_cast<std::int32_t>(problem_.batch);
     call_.blocks.list_heads = static_cast<std::int32_t>(problem_.query_heads);
-    if (problem_.lists_alike) call_.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (extra_.key_lists.top_k != 0) {
     const KeyLists& lists = extra_.key_lists;

@@ -28,7 +28,7 @@ std::vector<std::string> examined_list() {
       "fp16 b2 q70 k200 h4/2 d64 causal lse layout=paged:48:vectorised_keys q_lengths=70,3 k_lengths=130,200",
       "fp16 b2 q3 k200 h4/2 d64 causal lse first_keys=180,13",
       "bf16 b1 q200 k1300 h2/1 d64 lse lists=64x64:20",
-      "fp16 b1 q300 k700 h4/2 d128 causal lse lists=128x128:alike:30",
+      "fp16 b1 q300 k700 h4/2 d128 causal lse lists=128x128:30 lists_alike",
       // 8 bits: floats are of one target each.
       "bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=e4m3 cache_scales=h",
       "bf16 b2 q3 k300 h8/2 d128 causal lse layout=paged:16 k_lengths=300,77 cache=e4m3_fnuz cache_scales=h",

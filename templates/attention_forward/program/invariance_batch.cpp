@@ -34,7 +34,7 @@ std::string Batch::descriptor(const DrawnSequence& of) const {
   text += fmt::format(" d{}", dim);
   if (causal) text += " causal";
   if (window_left) text += fmt::format(" window={},-1", *window_left);
-  if (local_chunk != 0) text += fmt::format(" chunked={}", local_chunk);
+  if (kind != nullptr) text += fmt::format(" {}={}", kind->word, number_of_kind);
   if (cache.queries) text += " queries=e4m3";
   text += " lse";
   if (!alibi.empty()) text += " alibi=h";
@@ -86,10 +86,15 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     batch.alibi = {};
   }
   if (size.lists) draw_lists(batch, draws, size);
-  // Drawn last, so that earlier draws do not depend on chunks. With modifiers, some kernels of chunks do not exist.
+  // Drawn last, so that earlier draws do not depend on kinds of masks. With modifiers, some of their kernels do not exist.
   const bool modified = !batch.alibi.empty() || batch.softcap != 0;
-  if (batch.causal && !batch.window_left && !modified && !size.lists && one_in(3))
-    batch.local_chunk = 2 + draws.below(one_in(2) ? 100 : size.longest);
+  const attention::MaskKind& kind =
+      attention::mask_kinds[static_cast<std::size_t>(number % attention::mask_kinds.size())];
+  const bool causal = (kind.beside & WAVEJIT_MASK_CAUSAL) != 0;
+  if (batch.causal == causal && !batch.window_left && !modified && !size.lists && one_in(3)) {
+    batch.kind = &kind;
+    batch.number_of_kind = static_cast<std::int32_t>(2 + draws.below(one_in(2) ? 100 : size.longest));
+  }
   return batch;
 }
 

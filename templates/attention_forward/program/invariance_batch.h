@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/kernel/mask_kinds.h"
 #include "templates/attention/program/invariance_rows.h"
 #include "tools/byte_float.h"
 
@@ -55,7 +56,8 @@ struct Batch {
   std::int64_t dim = 64;
   bool causal = false;
   std::optional<std::int64_t> window_left;
-  std::int64_t local_chunk = 0;  // of causal rows without a window; 0: none
+  const attention::MaskKind* kind = nullptr;  // of masks.def, without a window, and its number
+  std::int32_t number_of_kind = 0;
   float softcap = 0;
   std::vector<float> alibi;  // a slope a head, or empty
   std::vector<float> sink;   // a logit a head, or empty

@@ -36,9 +36,9 @@ Queries packed_queries(const Batch& batch, std::span<const RowsOf> pieces) {
 
 void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, const Way& way, std::int64_t most_keys) {
   if (batch.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
-  if (batch.local_chunk != 0) {
-    call.mask.bits |= WAVEJIT_MASK_CHUNKED;
-    call.mask.local_chunk = batch.local_chunk;
+  if (batch.kind != nullptr) {
+    call.mask.bits |= batch.kind->bit;
+    call.mask.*batch.kind->number = batch.number_of_kind;
   }
   const std::int64_t front = way.keys.keys_in_front;
   if (!batch.window_left && front == 0) return;
@@ -55,10 +55,11 @@ std::vector<std::uint8_t> shown_keys(const Batch& batch, std::span<const RowsOf>
     const std::int64_t keys = keys_of(batch, piece);
     for (std::int64_t row = piece.begin; row < piece.end; ++row) {
       const std::int64_t own = keys - (piece.end - row);
+      const attention::KeySpan span =
+          batch.kind != nullptr ? batch.kind->keys(own, batch.number_of_kind) : attention::KeySpan{};
       for (std::int64_t key = 0; key < columns; ++key) {
-        const bool sees =
-            !batch.causal || (key <= own && (!batch.window_left || key >= own - *batch.window_left) &&
-                              (batch.local_chunk == 0 || key / batch.local_chunk == own / batch.local_chunk));
+        const bool sees = key >= span.first && key < span.end &&
+                          (!batch.causal || (key <= own && (!batch.window_left || key >= own - *batch.window_left)));
         shown.push_back(key >= keys || sees ? 1 : 0);
       }
     }
@@ -221,6 +222,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   if (!batch.alibi.empty()) call.modifiers.alibi = per_head(memory.in(batch.alibi), batch);
   if (!batch.sink.empty()) call.modifiers.sink = per_head(memory.in(batch.sink), batch);
   call.split.splits = way.splits;
+  call.head.flags |= way.hints;
   wavejit_call_report report{};
   report.size = sizeof report;
   if (way.one_launch) {
@@ -241,7 +243,6 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     call.blocks.list_batches = static_cast<std::int32_t>(pieces.size());
     call.blocks.list_heads = static_cast<std::int32_t>(lists.heads);
     call.blocks.list_row_blocks = lists.row_blocks;
-    if (way.lists->alike) call.head.flags |= WAVEJIT_LISTS_ALIKE;
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
 

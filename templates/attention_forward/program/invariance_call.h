@@ -16,6 +16,7 @@ namespace wavejit::attention_forward::program {
 // How a call holds its pieces.
 struct Way {
   int splits = 1;
+  std::uint32_t hints = 0;  // flags of the call that hints.def lists
   bool one_launch = false;  // that merges what it leaves; who merges in a second one is no such call
   KeyPlaces keys = {};
   bool other_scales = false;  // of 8 bits: K's are twice what they are

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <span>
 
+#include "templates/attention/call/hints.h"
+
 namespace wavejit::attention_forward::program {
 namespace {
 
@@ -314,13 +316,22 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
   std::vector<Change> changes;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const DrawnSequence& one = batch.sequences[i];
-    if (one.rows != 1 || batch.window_left || batch.local_chunk != 0 || !batch.alibi.empty() || one.keys <= 1024)
+    if (one.rows != 1 || batch.window_left || batch.kind != nullptr || !batch.alibi.empty() || one.keys <= 1024)
       continue;
     const std::int64_t front = 64 * (1 + draws.below(15));
     changes.push_back({.text = fmt::format("{} hidden keys in front", front),
                        .pieces = {whole(batch, i)},
                        .way = {.keys = {.keys_in_front = front}}});
   }
+  return changes;
+}
+
+// Hints of calls without lists.
+std::vector<Change> hinted(const Batch& batch, Draws&) {
+  std::vector<Change> changes;
+  for (const attention::Hint& hint : attention::hints)
+    if (hint.beside == attention::Hint::Beside::any)
+      changes.push_back({.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit}});
   return changes;
 }
 
@@ -376,6 +387,8 @@ const std::vector<Dimension>& all_dimensions() {
     std::vector<Dimension> cached = cache_dimensions(all);
     std::vector<Dimension> of_bytes = byte_query_dimensions(all);
     std::vector<Dimension> of_integers = integer_dimensions(all);
+    if (attention::hints_of(false) != 0)
+      all.push_back({.told = {.name = "hints", .changes = "each hint of the call"}, .changes = hinted});
     std::ranges::move(list_dimensions(), std::back_inserter(all));
     std::ranges::move(cached, std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "templates/attention/call/hints.h"
 #include "templates/attention_forward/program/invariance_changes.h"
 #include "wavejit/simgpu.h"
 
@@ -80,7 +81,13 @@ std::vector<Change> blocks_by_pipeline(const Batch& batch, Draws&) {
   return {{.text = name, .pieces = all_whole(batch), .way = listed(), .pipeline = name}};
 }
 
-std::vector<Change> hinted(const Batch& batch, Draws&) { return in_form(batch, "lists_alike", {.alike = true}); }
+std::vector<Change> hinted(const Batch& batch, Draws&) {
+  std::vector<Change> changes;
+  for (const attention::Hint& hint : attention::hints)
+    changes.push_back(
+        {.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit, .lists = ListForm{}}});
+  return changes;
+}
 
 std::vector<Change> by_schedule(const Batch& batch, Draws&) {
   static constexpr std::array<std::pair<const char*, wavejit_simgpu_schedule>, 3> all = {
@@ -133,7 +140,7 @@ std::vector<Dimension> list_dimensions() {
       {.told = told("blocks-finer", "lists of key blocks: the same keys in blocks of 64 by 64"),
        .changes = finer_blocks,
        .base = Base::listed},
-      {.told = told("blocks-alike", "lists of key blocks: walked side by side, as the hint says"),
+      {.told = told("blocks-hints", "lists of key blocks: each hint of the call"),
        .changes = hinted,
        .base = Base::listed},
       {.told = told("blocks-pipeline", "lists of key blocks: each pipeline of the target"),

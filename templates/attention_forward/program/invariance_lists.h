@@ -15,7 +15,6 @@ struct ListForm {
   bool counted = true;     // else −1 stands behind the last
   bool whole = false;      // blocks that the mask shows whole: every second one in lists of whole blocks, some in both
   bool noise = false;      // entries out of order, twice, outside the keys, and in the room that no count reaches
-  bool alike = false;      // the hint
   bool finer = false;      // blocks of 64 by 64
   bool each_head = false;  // a list for each query head
   bool all = false;        // every block, which is as if there were no list

@@ -223,7 +223,7 @@ std::string LatentCall::descriptor(Line line) const {
       .heads = problem_.heads,
       .head_dim_qk = problem_.shape.dims_k(),
       .head_dim_v = problem_.shape.dims_v(),
-      .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix, 0, 0),
+      .mask = attention::words_of(call_.mask),
       .lse = call_.lse.data != nullptr,
       .apart = call_.k_rope.data != nullptr,
       .packed = problem_.packed_queries,

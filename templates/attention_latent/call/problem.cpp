@@ -291,10 +291,9 @@ Check check_into(const Call& call, const Call& whole, RowScales row_scales, Late
 }
 
 // What the parts have and this family has not.
-constexpr std::array absent_fields = {
+constexpr auto absent_fields = attention::without_mask_kinds<wavejit_attention_latent_arguments>(std::array{
     families::AbsentField{"window_left", offsetof(wavejit_attention_latent_arguments, mask.window_left), 4},
     families::AbsentField{"window_right", offsetof(wavejit_attention_latent_arguments, mask.window_right), 4},
-    families::AbsentField{"local_chunk", offsetof(wavejit_attention_latent_arguments, mask.local_chunk), 4},
     families::AbsentField{"causal_flags", offsetof(wavejit_attention_latent_arguments, mask.causal_flags), 8},
     families::AbsentField{"bias.data", offsetof(wavejit_attention_latent_arguments, modifiers.bias), 8},
     families::AbsentField{"alibi.data", offsetof(wavejit_attention_latent_arguments, modifiers.alibi), 8},
@@ -303,7 +302,7 @@ constexpr std::array absent_fields = {
     families::AbsentField{"v_scale.data", offsetof(wavejit_attention_latent_arguments, scales.v_scale), 8},
     families::AbsentField{"q_scale.data", offsetof(wavejit_attention_latent_arguments, scales.q_scale), 8},
     families::AbsentField{"token_scales", offsetof(wavejit_attention_latent_arguments, scales.token_scales), 4},
-};
+});
 
 Check check_arguments(const Call* arguments, LatentProblem& problem) {
   if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_LATENT, "attention_latent", absent_fields); !head)

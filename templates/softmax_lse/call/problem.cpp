@@ -155,10 +155,9 @@ SoftmaxShape SoftmaxShape::of(std::uint64_t code) {
 namespace {
 
 // What the parts have and this family has not.
-constexpr std::array absent_fields = {
-    families::AbsentField{"local_chunk", offsetof(wavejit_softmax_lse_arguments, mask.local_chunk), 4},
+constexpr auto absent_fields = attention::without_mask_kinds<wavejit_softmax_lse_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_softmax_lse_arguments, mask.causal_flags), 8},
-};
+});
 
 }  // namespace
 

@@ -228,8 +228,7 @@ std::string IndexerCall::descriptor(Line /*line*/) const {
       .top_k = problem_.top_k,
       .key_scales = call_.key_scales.data != nullptr,
       .scores = problem_.shape.scores && problem_.shape.selects && call_.scores.data != nullptr,
-      .mask = attention::words_of(call_.mask.bits, call_.mask.causal_prefix, call_.mask.window_left,
-                                  call_.mask.window_right),
+      .mask = attention::words_of(call_.mask),
       .key_lengths = {},
       .seed = {},
   };

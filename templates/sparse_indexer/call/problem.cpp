@@ -347,11 +347,10 @@ std::uint64_t useful_workspace(const IndexerProblem& problem, const boards::Boar
 namespace {
 
 // What the parts have and this family has not.
-constexpr std::array absent_fields = {
-    families::AbsentField{"local_chunk", offsetof(wavejit_sparse_indexer_arguments, mask.local_chunk), 4},
+constexpr auto absent_fields = attention::without_mask_kinds<wavejit_sparse_indexer_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_sparse_indexer_arguments, mask.causal_flags), 8},
     families::AbsentField{"splits", offsetof(wavejit_sparse_indexer_arguments, split.splits), 8},
-};
+});
 
 }  // namespace
 

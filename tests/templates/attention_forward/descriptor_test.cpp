@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "templates/attention/call/hints.h"
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/kernel/words.h"
 
@@ -82,8 +83,8 @@ TEST(Descriptor, LocalChunksAndFlagsAreOfCausalRows) {
   for (const auto& [words, detail] :
        {std::pair{" chunked=8", "accepted: causal and no window"},
         {" causal window=3,0 chunked=8", "accepted: causal and no window"},
-        {" causal chunked=0", "'chunked=0' (column 57) is no chunk"},
-        {" causal chunked=1073741825", "is no chunk; accepted: chunked=<keys of a local chunk, 1 to 1073741824>"},
+        {" causal chunked=0", "'chunked=0' (column 57) is no number"},
+        {" causal chunked=1073741825", "is no number; accepted: chunked=<keys of a local chunk, 1 to 1073741824>"},
         {" causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal window=-1,5 causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal chunked=9 causal_flags", "causal_flags; accepted: causal beside it"},
@@ -111,6 +112,25 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
     const auto parsed = parse_descriptor(std::string(base) + words);
     ASSERT_FALSE(parsed) << words;
     EXPECT_THAT(parsed.error().detail, HasSubstr(detail)) << words;
+  }
+}
+
+TEST(Descriptor, HintsAreWordsThatChangeNoShape) {
+  constexpr std::string_view base = "attention_forward bf16 b1 q128 k128 h1 d64 lists=64x64:10";
+  const auto plain = parse_descriptor(base);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->hints, 0U);
+  for (const attention::Hint& hint : attention::hints) {
+    const std::string line = std::string(base) + " " + std::string(hint.word);
+    const auto parsed = parse_descriptor(line);
+    ASSERT_TRUE(parsed) << parsed.error().detail;
+    EXPECT_EQ(to_text(*parsed), line);
+    EXPECT_EQ(parsed->hints, hint.bit);
+    const auto alone = parse_descriptor("attention_forward bf16 b1 q128 k128 h1 d64 " + std::string(hint.word));
+    EXPECT_EQ(alone.has_value(), hint.beside == attention::Hint::Beside::any) << hint.word;
+    if (!alone) {
+      EXPECT_THAT(alone.error().detail, HasSubstr(std::string(hint.word) + " without lists; accepted: lists="));
+    }
   }
 }
 
@@ -211,10 +231,11 @@ TEST(Descriptor, RandomDescriptorsSurviveTheRoundTrip) {
       d.shape.mask = choose_mask(d.mask.causal, true, d.mask.window->first, d.mask.window->second).mask;
     }
     if (d.mask.causal && !d.mask.window && random() % 4 == 0) {
-      d.mask.local_chunk = up_to(9000);
+      d.mask.kind = attention_forward::Mask::chunked;
+      d.mask.number = up_to(9000);
       d.shape.mask = choose_mask(d.mask).mask;
     }
-    d.shape.causal_flags = d.mask.causal && !d.mask.window && !d.mask.local_chunk && random() % 4 == 0;
+    d.shape.causal_flags = d.mask.causal && !d.mask.window && !d.mask.number && random() % 4 == 0;
     d.layout = std::array{Layout::bshd, Layout::bhsd, Layout::packed, Layout::paged}[random() % 4];
     if (d.layout == Layout::paged) {
       d.shape.paged = true;

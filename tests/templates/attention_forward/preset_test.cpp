@@ -106,7 +106,7 @@ wavejit_attention_forward_arguments call_of(const std::string& line) {
     call.blocks.list_heads = static_cast<std::int32_t>(d.query_heads);
     call.blocks.list_row_blocks = (d.query_length + d.lists.rows - 1) / d.lists.rows;
     call.blocks.list_capacity = 100;
-    if (d.lists.alike) call.head.flags |= WAVEJIT_LISTS_ALIKE;
+    call.head.flags |= d.hints;
   }
   if (d.top_k != 0) {
     call.key_list.indices = static_cast<const std::int32_t*>(fake_address(12));

@@ -106,9 +106,9 @@ class Combine {
   Keys keys_of(const attention::Sequence& sequence, Value* offset, Value* row) {
     Value* diagonal = ir_.CreateAdd(row, offset);
     Value* last_key = ir_.CreateSub(sequence.key_length, kernel_.constant(1));
-    if (spec_.chunked)
-      return {.first = attention::first_of_chunk(kernel_, attention::local_chunks(kernel_, window_fields), diagonal),
-              .last = uniform_smaller(diagonal, last_key)};
+    if (const auto kind = attention::kind_of_mask(kernel_, spec_.kind, window_fields))
+      return {.first = attention::first_key_at(kernel_, kind, diagonal),
+              .last = uniform_smaller(attention::last_key_at(kernel_, kind, diagonal), last_key)};
     if (spec_.causal_flags) {
       Value* beyond = attention::keys_beyond_diagonal(kernel_, causal_flags_at, batch_);
       return {.first = kernel_.constant(0), .last = uniform_smaller(ir_.CreateAdd(diagonal, beyond), last_key)};

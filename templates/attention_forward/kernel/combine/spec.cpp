@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/mask_kinds.h"
 
 namespace wavejit::attention_combine {
 namespace {
@@ -22,7 +23,14 @@ constexpr auto words = families::texts_of(std::tuple{
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
     families::flag<&CombineKernel::listed, CombineKernel>({.accepted = "listed", .name = "listed"}),
     families::flag<&CombineKernel::scaled, CombineKernel>({.accepted = "scaled", .name = "scaled"}),
-    families::flag<&CombineKernel::chunked, CombineKernel>({.accepted = "chunked", .name = "chunked"}),
+    families::named<&CombineKernel::kind, attention::kind_names, CombineKernel>(
+        {.accepted = attention::kind_words,
+         .otherwise = "other masks have no word",
+         .name_of =
+             [](const Word&, const CombineKernel& spec) {
+               const attention::MaskKind* const kind = attention::kind_of(spec.kind);
+               return std::string(kind == nullptr ? "" : kind->word);
+             }}),
     families::flag<&CombineKernel::causal_flags, CombineKernel>({.accepted = "causal_flags", .name = "flags"}),
     families::flag<&CombineKernel::trans_o, CombineKernel>({.accepted = "trans_o", .name = "trans_o"}),
     families::named<&CombineKernel::rows, rows_names, CombineKernel>(
@@ -48,7 +56,7 @@ CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool out
           .first_keys = split.first_keys && !split.paged,
           .listed = split.listed,
           .scaled = split.cache != attention::CacheType::as_queries,
-          .chunked = split.mask == attention::Mask::chunked,
+          .kind = has_kind(split.mask) ? split.mask : attention::Mask::none,
           .causal_flags = split.causal_flags,
           .trans_o = trans_o,
           .rows = split.rows == QueriesOf::few ? QueriesOf::few : QueriesOf::all,

@@ -25,14 +25,14 @@ struct CombineKernel {
   static constexpr std::string_view kernel = "attention_combine";
   static constexpr std::string_view family = attention_forward::ForwardKernel::family;
 
-  DataType dtype = DataType::fp16;  // of O
-  int head_dim = 128;               // of V and O
-  bool first_keys = false;          // of the split kernel's dense keys: they say how many a sequence has
-  bool listed = false;              // parts of listed keys
-  bool scaled = false;              // of a cache of 8 bits, which has scales
-  bool chunked = false;             // rows of local chunks
-  bool causal_flags = false;        // sequences say whether they have a diagonal
-  bool trans_o = false;             // dims of a row of O need not stand side by side
+  DataType dtype = DataType::fp16;               // of O
+  int head_dim = 128;                            // of V and O
+  bool first_keys = false;                       // of the split kernel's dense keys: they say how many a sequence has
+  bool listed = false;                           // parts of listed keys
+  bool scaled = false;                           // of a cache of 8 bits, which has scales
+  attention::Mask kind = attention::Mask::none;  // of masks.def: which keys rows see
+  bool causal_flags = false;                     // sequences say whether they have a diagonal
+  bool trans_o = false;                          // dims of a row of O need not stand side by side
   attention_forward::QueriesOf rows = attention_forward::QueriesOf::all;  // the split kernel's: all, or few
   std::string target;                                                     // processor name: a row of the target table
   Lowering lowering = Lowering::llvm;
