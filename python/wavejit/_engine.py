@@ -267,7 +267,8 @@ class Engine:
             fp16 or bf16, all alike; k and v may be e4m3 or e5m2 on gfx950, e4m3_fnuz or e5m2_fnuz on gfx942, int8 on both. Hq is a multiple of Hkv. Another order of dimensions is a view (`permute`).
             On gfx950 q, k and v may all be e4m3; then out is bf16, or "fp16". q and k may be int8 beside v in fp16 or bf16, which then is
             the type of out and bias. q may be fp32: it is rounded once to the type of k and v, beside 8 bits to that of out.
-            out may be fp32, "fp32" for a new one: each element as it is before rounding.
+            out may be fp32, "fp32" for a new one: each element as it is before rounding. Or it has 8 bits, "e4m3", "int8", and on gfx942
+            "e4m3_fnuz", beside o_scale.
         dtype
             "bf16": 16-bit integers of numpy are the bits of bf16. "e4m3": 8-bit ones of q, k and v are those of e4m3.
         cache_dtype
@@ -277,6 +278,9 @@ class Engine:
             A key counts k_scale times, a value v_scale times what its bits say; q_scale of a query is that of its kv head. Those of k and v both
             of 3 dimensions: a number for each token, as k and v lie, [B, Sk, Hkv], [1, total, Hkv] or [pages, page size, Hkv], of any strides.
             Of q and k in int8: [Hq], [B, Hq] or [B or 1, Sq or 1, Hq or 1] for q, and k_scale alike by Sk and Hkv: of 3 dimensions it is of tokens, too.
+        o_scale, out_dtype
+            Of out in 8 bits: a positive number, or fp32 of one element on the device, which the kernel reads. An element is that of fp32 times
+            1 / o_scale, rounded to the nearest number of the type and no larger than its largest. `out_dtype` "e4m3": 8-bit integers of out are its bits.
         score_rounding
             Of q and k in int8: "fp16" rounds scores as rocMLIR does, behind scale and bias.
         scale

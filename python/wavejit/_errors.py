@@ -120,7 +120,7 @@ _CLASSES: dict[int, type[Error]] = {
 
 # Where the C call and the Python one have different names. What of a list's numbers C has apart stands in the list's shape here.
 _PYTHON_NAMES = {
-    "o": "out", "d_o": "d_out", "sink": "sinks", "d_sink": "d_sinks", "bool_mask": "mask", "key_indices": "indices", "key_counts": "counts", "key_slots": "slots",
+    "o": "out", "o_scale_value": "o_scale", "d_o": "d_out", "sink": "sinks", "d_sink": "d_sinks", "bool_mask": "mask", "key_indices": "indices", "key_counts": "counts", "key_slots": "slots",
     "list_indices": "lists.indices", "list_counts": "lists.counts", "list_starts": "lists.starts", "list_rows": "lists.rows", "list_keys": "lists.keys",
     "full_indices": "lists.full_indices", "full_counts": "lists.full_counts", "full_starts": "lists.full_starts", "list_batches": "lists.shape[0]",
     "list_heads": "lists.shape[1]", "list_row_blocks": "lists.shape[2]",

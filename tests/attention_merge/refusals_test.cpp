@@ -66,7 +66,7 @@ TEST(AttentionMergeRefusals, NamesTheField) {
          c.parts[1].o_stride = 8;
        }},
       {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_FP16; }},
-      {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_INT8; }},
+      {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_E5M2; }},
       {"o.sizes[2]", [](Call& c) { c.o.sizes[2] = 4; }},
       {"o.data", [](Call& c) { c.o.data = nullptr; }},
       {"o.strides", [](Call& c) { c.o.strides[2] = 64; }},

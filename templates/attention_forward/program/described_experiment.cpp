@@ -59,7 +59,7 @@ void take_types(const ProblemDescriptor& from, Experiment& to) {
   to.byte_queries = shape.narrow_queries;
   const DataType type = to.byte_queries ? shape.output_type() : shape.integers ? shape.dtype : shape.query_type();
   to.type = type == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
-  to.output_fp32 = shape.output_type() == DataType::fp32;
+  to.output_fp32 = shape.output == OutputType::fp32;
   to.query_fp32 = shape.query_fp32;
   to.bias_fp32 = shape.bias_fp32;
   to.integers = shape.integers;
