@@ -126,7 +126,7 @@ class Call:
         return told if told is not None else None if _dtypes.is_fp32(out) else element
 
     def _output_scale(self, given: Any) -> None:
-        """Of an output of 8 bits: a number, or one element of fp32 in device memory."""
+        """The scale of an output of 8 bits: a number, or one element of fp32 in device memory."""
         if given is None:
             return
         if isinstance(given, (int, float)) or (hasattr(given, "__float__") and not hasattr(given, "__dlpack__")):

@@ -107,7 +107,7 @@ TEST(AttentionMergeDescriptor, IsCanonical) {
            {"attention_merge bf16 b1 q1 h1 d64 parts=9", "more with stacked"},
            {"attention_merge bf16 b1 q1 h1 d64 parts=1 stacked", "parts=2"},
            {"attention_merge e4m3 b1 q1 h1 d64 parts=2", "fp32"},
-           {"attention_merge bf16 b1 q1 h1 d64 parts=2 out=i8", "out=fp32"}}) {
+           {"attention_merge bf16 b1 q1 h1 d64 parts=2 out=e5m2", "out=fp32"}}) {
     const auto said = parse_descriptor(text);
     ASSERT_FALSE(said.has_value()) << text;
     EXPECT_THAT(said.error().detail, HasSubstr(why));

@@ -501,7 +501,7 @@ tools::Comparison compare_rows(const AttentionCase& which, const AttentionAnswer
     std::vector<float> numbers;
     for (const std::uint16_t byte : output.o)
       numbers.push_back(value_of_byte(format, static_cast<std::uint8_t>(byte)) * which.output_scale);
-    // Of scales that are powers of two. Integers up to 127 are multiples of one number.
+    // Scales are powers of two here, and integers up to 127 multiples of one number.
     const int exponent = std::ilogb(which.output_scale);
     const tools::StorageFormat rounded =
         format.dtype == WAVEJIT_INT8 ? tools::StorageFormat{.significant_bits = 8, .smallest_exponent = exponent + 7}

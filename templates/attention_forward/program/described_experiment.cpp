@@ -103,6 +103,10 @@ tools::Result<Experiment> parse_experiment(const std::string& descriptor) {
   std::string text;
   const auto parsed = tools::parsed_line(descriptor, text, parse_descriptor);
   if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->shape.scales_output())
+    return tools::failed(tools::ExitCode::unsupported,
+                         "o=" + std::string(to_text(parsed->shape.output_type())) +
+                             ": this command makes no O in 8 bits, whose scale no word says; accepted: o=fp32, no o=");
   return attention::program::with_known_inputs(experiment_of(with_lengths(*parsed), std::move(text)));
 }
 
