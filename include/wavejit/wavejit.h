@@ -462,8 +462,9 @@ struct wavejit_split {
 
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
- *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. k and v may both be of one
- *   type of 8 bits, int8 too, with strides that are multiples of 16: they are widened exactly (docs/low-precision.md)
+ *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. o may be of 8 bits, beside
+ *   o_scale below. k and v may both be of one type of 8 bits, int8 too, with strides that are multiples of 16: they are
+ *   widened exactly (docs/low-precision.md)
  *   q and k may both be int8 beside v of fp16 or bf16, which then is o's type, too
  *   q may be fp32: it is rounded once, to nearest, to the type of k and v; beside k and v of 8 bits to that of o, which
  *   is bf16 where o is fp32. Its dims stand side by side
@@ -607,6 +608,15 @@ struct wavejit_attention_forward_arguments {
   struct wavejit_split split;
   int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
   int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
+  /* o of 8 bits: WAVEJIT_E4M3, WAVEJIT_INT8, and WAVEJIT_E4M3_FNUZ on gfx942, with strides that are multiples of 16. Each
+   * element is O in fp32 · (1 / o_scale), two roundings in fp32, rounded to the nearest number of the type, of two the
+   * even one; beyond its largest (448, 127 and -128, 240) it is that one. NaN stays NaN, in WAVEJIT_INT8 it is 0
+   *   o_scale        fp32 in device memory, one number, read when the call runs. The host does not see it: 0 makes O the
+   *                  largest number with O's sign, or NaN where O is 0, a negative one turns signs, NaN makes NaN
+   *   o_scale_value  the same as a number, where o_scale is null: finite, at least 2^-126 and at most 2^126 */
+  const float* o_scale;
+  float o_scale_value;
+  int32_t unused; /* 0 */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -948,7 +958,8 @@ struct wavejit_attention_part {
  *   parts[i].o    [B, S, H, D], fp16, bf16 or fp32, all alike; D a multiple of 8 up to 512, the last stride 1, the
  *                 others positive multiples of 8, aligned to 16 bytes
  *   parts[i].lse  [B, H, S, 1], fp32, any positive strides: natural logarithms, as attention writes them
- *   o             the same sizes; the parts' type, or either of the two fp32
+ *   o             the same sizes; the parts' type, or either of the two fp32; or 8 bits beside o_scale, as attention_forward
+ *                 writes them: what the merged row in fp32 is scaled and rounded to
  *   lse           the same; data null: none
  *
  * Parts are merged from the first upward, in f32 (docs/canonical-arithmetic.md): other orders round otherwise, nothing
@@ -972,6 +983,9 @@ struct wavejit_attention_merge_arguments {
   int64_t part_count; /* 1 … WAVEJIT_MAX_ATTENTION_PARTS */
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
+  const float* o_scale; /* of o in 8 bits: as attention_forward's */
+  float o_scale_value;
+  int32_t unused; /* 0 */
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_merge(wavejit_engine* engine,

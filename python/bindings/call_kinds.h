@@ -184,10 +184,11 @@ struct Kind<wavejit_attention_forward_arguments> {
       WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
       WAVEJIT_NAMED("key_lengths", sequences.key_lengths),   WAVEJIT_NAMED("block_table", pages.block_table),
       WAVEJIT_NAMED("table_starts", pages.table_starts),     WAVEJIT_NAMED("first_keys", sequences.first_keys),
-      WAVEJIT_NAMED("causal_flags", mask.causal_flags),      WAVEJIT_NAMED("workspace", split.workspace)};
+      WAVEJIT_NAMED("causal_flags", mask.causal_flags),      WAVEJIT_FIELD(o_scale),
+      WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
       std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
-                 WAVEJIT_FIELD(score_rounding)},
+                 WAVEJIT_FIELD(score_rounding), WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale")},
       in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
       in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
       in_part(page_fields, offsetof(S, pages)), in_part(block_list_fields, offsetof(S, blocks)),
@@ -235,7 +236,7 @@ struct Kind<wavejit_attention_merge_arguments> {
   using Owner = AttentionMerge;
   static constexpr const char* class_name = "AttentionMergeCall";
   static constexpr std::array tensors{WAVEJIT_TOLD("o", o, "out"), WAVEJIT_FIELD(lse)};
-  static constexpr std::array<Field, 0> addresses{};
+  static constexpr std::array addresses{WAVEJIT_FIELD(o_scale)};
   // The numbers are those of a stack, which is the first part.
   static constexpr auto others = joined(std::array{WAVEJIT_TOLD("parts[0].o", parts[0].o, "outs[0]"),
                                                    WAVEJIT_TOLD("parts[0].lse", parts[0].lse, "lses[0]"),
@@ -256,7 +257,8 @@ struct Kind<wavejit_attention_merge_arguments> {
                                                    WAVEJIT_FIELD(parts[0].count),
                                                    WAVEJIT_FIELD(parts[0].o_stride),
                                                    WAVEJIT_FIELD(parts[0].lse_stride),
-                                                   WAVEJIT_FIELD(part_count)},
+                                                   WAVEJIT_FIELD(part_count),
+                                                   WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale")},
                                         in_part(head_fields, offsetof(S, head)));
   static_assert(WAVEJIT_MAX_ATTENTION_PARTS == 8);
 };

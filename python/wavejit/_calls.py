@@ -128,6 +128,29 @@ class Call:
         if self._borrows:
             self._engine._keep(self)
 
+    @staticmethod
+    def _result_type(out: Any, element: DType | None, out_dtype: Any) -> DType | None:
+        """What `out` must have: what it says itself, else what its integers are told to mean."""
+        if out_dtype is not None:
+            return _dtypes.named(out_dtype, "out_dtype", _dtypes.WRITTEN)
+        told = _dtypes.of_cache(out)
+        return told if told is not None else None if _dtypes.is_fp32(out) else element
+
+    def _output_scale(self, given: Any) -> None:
+        """The scale of an output of 8 bits: a number, or one element of fp32 in device memory."""
+        if given is None:
+            return
+        if isinstance(given, (int, float)) or (hasattr(given, "__float__") and not hasattr(given, "__dlpack__")):
+            if float(given) == 0:  # which C takes for none
+                raise InvalidArgument(f"o_scale = {given!r}; accepted: a positive number, or one in device memory")
+            self._call.set_number("o_scale_value", float(given))
+            return
+        array, _ = _arrays.on_device(self._engine, given, "o_scale", self._stream, _dtypes.FP32, copies=True)
+        if array.size != 1:
+            raise InvalidArgument(f"o_scale: shape {array.shape}; accepted: one element, for all of out")
+        self._take(array)
+        self._call.set_address("o_scale", array._address)
+
     def _copy_back(self) -> None:
         for host, array in self._copies_back:
             host[...] = array._host_elements().reshape(host.shape)
@@ -422,9 +445,9 @@ class AttentionForwardCall(SequencesCall):
                  key_lengths: Any = None, first_keys: Any = None, block_table: Any = None, table_starts: Any = None,
                  max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  lists: BlockLists | None = None, indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_v: Any = None,
-                 second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None,
+                 second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, o_scale: Any = None,
                  score_rounding: str = "fp32", hints: Sequence[str] = (), workspace: DeviceArray | None = None,
-                 check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, stream: object = None) -> None:
+                 check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, out_dtype: Any = None, stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
@@ -454,13 +477,14 @@ class AttentionForwardCall(SequencesCall):
         usual = alike[0] if len(alike) == 1 else _dtypes.BF16
         if out is None or isinstance(out, str):
             unwritten = 0.0 if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None
-            given_out = _arrays.allocate_output(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, _dtypes.FP32)), unwritten)
+            given_out = _arrays.allocate_output(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, *_dtypes.RESULTS)), unwritten)
         else:
             given_out = out
         # `dtype` says what 16-bit integers mean; f32 is f32.
-        in_fp32 = str(getattr(given_out, "dtype", "")).endswith(("fp32", "float32"))
-        written = self._tensor("out", given_out, None if in_fp32 else element, shape=BSHD, dimensions=(4,), output=True, accepted=(*alike, _dtypes.FP32))
+        written = self._tensor("out", given_out, self._result_type(given_out, element, out_dtype), shape=BSHD, dimensions=(4,), output=True,
+                               accepted=(*alike, *_dtypes.RESULTS))
         self.out = given_out
+        self._output_scale(o_scale)
 
         sequences = self._starts(queries, query_starts, key_starts)
         told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,

@@ -37,8 +37,10 @@ EIGHT_BITS = (E4M3, E5M2, E4M3_FNUZ, E5M2_FNUZ)
 # q and k may have it beside v of 16 bits, or k and v.
 INT8 = DType("int8", 8, 0, 8, "int8")
 CACHES = (*EIGHT_BITS, INT8)  # of k and v beside wider queries
+WRITTEN = (E4M3, E4M3_FNUZ, INT8)  # of out, beside o_scale
 ALL = (FP16, BF16, FP32, INT32, *EIGHT_BITS, INT8)
 ELEMENTS = (FP16, BF16, FP32)
+RESULTS = (FP32, *WRITTEN)  # of out beside the type of q
 NARROW = (FP16, BF16)  # of q, k and v
 QUERIES = (*NARROW, E4M3)  # of attention_forward
 INDEXED = (FP16, BF16, E4M3, E4M3_FNUZ)  # of the indexer's queries and keys

@@ -35,7 +35,7 @@ class AttentionMergeCall(Call):
     out: Any
     lse: Any
 
-    def __init__(self, engine: OpenedDevice, outs: Any, lses: Any, *, out: Any = None, lse: Any = True, compile: str = "wait", dtype: Any = None,
+    def __init__(self, engine: OpenedDevice, outs: Any, lses: Any, *, out: Any = None, lse: Any = True, o_scale: Any = None, out_dtype: Any = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
         super().__init__(engine, _wavejit.AttentionMergeCall(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
@@ -44,9 +44,9 @@ class AttentionMergeCall(Call):
         sizes = first.shape[1:] if _is_one(outs) else first.shape
         wide = (kind,) if kind is not _dtypes.FP32 else (_dtypes.BF16, _dtypes.FP16)
         if out is None or isinstance(out, str):
-            out = _arrays.allocate(engine, sizes, kind if out is None else _dtypes.named(out, "out", (*wide, _dtypes.FP32)))
-        in_fp32 = str(getattr(out, "dtype", "")).endswith(("fp32", "float32"))
-        self._tensor("out", out, None if in_fp32 else element, shape=OUTPUTS, dimensions=(3, 4), output=True, accepted=(*wide, _dtypes.FP32))
+            out = _arrays.allocate(engine, sizes, kind if out is None else _dtypes.named(out, "out", (*wide, *_dtypes.RESULTS)))
+        self._tensor("out", out, self._result_type(out, element, out_dtype), shape=OUTPUTS, dimensions=(3, 4), output=True, accepted=(*wide, *_dtypes.RESULTS))
+        self._output_scale(o_scale)
         self.out = out
         self.lse = None
         if lse is not None and lse is not False:

@@ -135,7 +135,7 @@ TEST(ByteQueryCalls, OthersAreRefusedByName) {
             std::string::npos);
   EXPECT_NE(refusal(engine, which, [](Call& call) { call.v.dtype = WAVEJIT_E5M2; }).find("v.dtype"), std::string::npos);
   EXPECT_NE(refusal(engine, which, [](Call& call) { call.q.dtype = WAVEJIT_E5M2; }).find("q.dtype"), std::string::npos);
-  EXPECT_NE(refusal(engine, which, [](Call& call) { call.o.dtype = WAVEJIT_E4M3; }).find("o.dtype"), std::string::npos);
+  EXPECT_NE(refusal(engine, which, [](Call& call) { call.o.dtype = WAVEJIT_E5M2; }).find("o.dtype"), std::string::npos);
   AttentionCase other = which;
   other.inputs.softcap = 5;
   EXPECT_NE(refusal(engine, other).find("softcap"), std::string::npos);

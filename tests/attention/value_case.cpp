@@ -173,6 +173,7 @@ AttentionCase case_of(const ValueRow& row) {
   which.scattered = scattered_of(row, words);
   which.lse = words.lse;
   which.output_fp32 = words.output_fp32;
+  which.output_bytes = words.output_bytes;
   if (words.text.contains(" q=fp32 ")) which.wide_q = unrounded(which.storage, which.inputs.q);
   which.splits = words.splits;
   if (words.text.contains(" launches=1 ")) which.flags |= WAVEJIT_ONE_LAUNCH;

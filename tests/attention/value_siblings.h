@@ -57,14 +57,15 @@ class ValueSiblings {
     if (is_scattered()) expect_dims_side_by_side();
     EXPECT_EQ(output_.kernel_spec.contains(" qk=i8 "), which_.integers.has_value()) << output_.kernel_spec;
     if (which_.output_fp32) expect_rounding();
+    if (which_.output_bytes) expect_bytes();
   }
 
   // Sequences as calls of their own, where something is said of each. A row that has the bits of another (above) leaves
   // them to that one's row.
   void expect_same_bits_alone() const {
     const AttentionInputs& in = which_.inputs;
-    const bool as_another = which_.pages || which_.output_fp32 || which_.bytes || which_.integers || is_scattered() ||
-                            !which_.wide_q.empty();
+    const bool as_another = which_.pages || which_.output_fp32 || which_.output_bytes || which_.bytes ||
+                            which_.integers || is_scattered() || !which_.wide_q.empty();
     const bool apart = in.packed_queries() || in.packed_keys() || !in.key_lengths.empty() || !in.causal_flags.empty();
     if (as_another || !apart) return;
     for (int b = 0; b < in.batch; ++b) {
@@ -141,6 +142,27 @@ class ValueSiblings {
     EXPECT_TRUE(std::ranges::any_of(output_in_fp32(output_), [&](float value) {
       return value != from_storage(which_.storage, to_storage(which_.storage, value));
     })) << "every element of O is a number of the 16-bit type";
+  }
+
+  // O in 8 bits is what O in f32 is scaled and rounded to, wherever the scale stands.
+  void expect_bytes() const {
+    EXPECT_EQ(output_.kernel_spec.contains(" o="),
+              !output_.kernel_spec.contains(" split=") || output_.kernel_spec.contains(" merged"))
+        << output_.kernel_spec;
+    AttentionCase other = which_;
+    other.output_bytes.reset();
+    other.output_fp32 = true;
+    other.splits = 1;
+    other.flags = 0;
+    const AttentionOutput wide = run(*pipelines_.engines().back(), other);
+    std::vector<std::uint16_t> bytes;
+    for (const float value : output_in_fp32(wide)) bytes.push_back(output_byte(which_, value));
+    EXPECT_TRUE(bytes == output_.o) << "O in 8 bits is not what the f32 kernel's is rounded to";
+    EXPECT_TRUE(bits_of(output_.lse) == bits_of(wide.lse)) << "LSE differs";
+    other = which_;
+    other.output_scale_in_memory = true;
+    const AttentionOutput given = run(*pipelines_.engines().back(), other);
+    EXPECT_TRUE(given.o == output_.o) << "a scale in device memory makes other bytes";
   }
 
   void expect_rows(int b, const AttentionInputs& one, const AttentionOutput& own) const {

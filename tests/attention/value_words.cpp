@@ -56,6 +56,7 @@ ValueWords value_words(const std::string& descriptor) {
   words.causal_flags = shape.causal_flags;
   words.lse = shape.lse;
   words.output_fp32 = shape.output_type() == attention::DataType::fp32;
+  if (shape.scales_output()) words.output_bytes = static_cast<wavejit_dtype>(attention::told_type(shape.output_type()));
   words.scale = number_in(parsed->scale, static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim_qk))));
   words.softcap = number_in(parsed->of(Modifier::softcap).number, 0);
   words.alibi = parsed->of(Modifier::alibi).extent;

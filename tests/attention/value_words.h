@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct ValueWords {
   bool causal_flags = false;
   bool lse = false;
   bool output_fp32 = false;
+  std::optional<wavejit_dtype> output_bytes = {};  // NOLINT(readability-redundant-member-init)
   float scale = 1;
   float softcap = 0;
   attention::Extent alibi = attention::Extent::none;

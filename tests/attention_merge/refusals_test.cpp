@@ -66,7 +66,7 @@ TEST(AttentionMergeRefusals, NamesTheField) {
          c.parts[1].o_stride = 8;
        }},
       {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_FP16; }},
-      {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_INT8; }},
+      {"o.dtype", [](Call& c) { c.o.dtype = WAVEJIT_E5M2; }},
       {"o.sizes[2]", [](Call& c) { c.o.sizes[2] = 4; }},
       {"o.data", [](Call& c) { c.o.data = nullptr; }},
       {"o.strides", [](Call& c) { c.o.strides[2] = 64; }},
@@ -107,7 +107,7 @@ TEST(AttentionMergeDescriptor, IsCanonical) {
            {"attention_merge bf16 b1 q1 h1 d64 parts=9", "more with stacked"},
            {"attention_merge bf16 b1 q1 h1 d64 parts=1 stacked", "parts=2"},
            {"attention_merge e4m3 b1 q1 h1 d64 parts=2", "fp32"},
-           {"attention_merge bf16 b1 q1 h1 d64 parts=2 out=i8", "out=fp32"}}) {
+           {"attention_merge bf16 b1 q1 h1 d64 parts=2 out=e5m2", "out=fp32"}}) {
     const auto said = parse_descriptor(text);
     ASSERT_FALSE(said.has_value()) << text;
     EXPECT_THAT(said.error().detail, HasSubstr(why));

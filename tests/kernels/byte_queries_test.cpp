@@ -46,7 +46,9 @@ void expect_near(const ByteCase& which, const ByteResult& result, double least_d
   const AttentionAnswer exact = attention_reference(which.inputs);
   ASSERT_EQ(exact.o.size(), result.values.size());
   const auto dims = static_cast<std::size_t>(which.inputs.value_dim());
-  const double rounding = which.spec.output_fp32 ? 0x1p-20 : which.spec.dtype == DataType::bf16 ? 0x1p-8 : 0x1p-11;
+  const double rounding = which.spec.output == attention::OutputType::fp32 ? 0x1p-20
+                          : which.spec.dtype == DataType::bf16             ? 0x1p-8
+                                                                           : 0x1p-11;
   const double vanished = which.inputs.key_length * 0x1p-16;
   double signal = 0;
   double noise = 0;
@@ -102,7 +104,7 @@ TEST(ByteQueries, DenseKeysMatchFloat64) {
   which.spec.dtype = DataType::fp16;
   which.inputs.scale = -which.inputs.scale;
   check_both(which);
-  which.spec.output_fp32 = true;
+  which.spec.output = attention::OutputType::fp32;
   which.spec.output_store = attention_forward::OutputStore::scalar;
   check_both(which);
   check(make_byte_case(1, 40, 100, 1, 1, 256, 3));

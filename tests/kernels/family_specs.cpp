@@ -242,7 +242,7 @@ std::vector<families::KernelSpec> softmax_kernel_specs() {
 std::vector<families::KernelSpec> merge_kernel_specs() {
   std::vector<families::KernelSpec> specs;
   for (const targets::Target& target : targets::complete_targets())
-    for (const auto& [parts, parts_name] : attention_merge::output_types)
+    for (const auto& [parts, parts_name] : attention_merge::part_types)
       for (const auto& [out, out_name] : attention_merge::output_types) {
         const attention_merge::MergeKernel spec{{.parts = parts, .out = out}, std::string(target.id)};
         if (!refusal_of(spec)) specs.emplace_back(spec);

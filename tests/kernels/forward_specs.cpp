@@ -60,18 +60,32 @@ void add_modified_kernels(std::vector<ForwardKernel>& specs) {
           }
 }
 
-// O in f32: one kernel of each pipeline, and the combine kernel.
-void add_fp32_outputs(std::vector<families::KernelSpec>& specs) {
+// O in f32 and in 8 bits: one kernel of each pipeline, one that merges its parts, and the combine kernel.
+void add_other_outputs(std::vector<families::KernelSpec>& specs) {
+  using attention::OutputType;
   for (const targets::Target& target : targets::complete_targets()) {
-    for (const Pipeline pipeline : attention_forward::all_pipelines) {
-      const ForwardKernel spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output_fp32 = true},
-                               {.pipeline = pipeline,
-                                .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
-                                .target = std::string(target.id)}};
-      if (!attention_forward::resources_of(spec)) continue;
-      specs.emplace_back(spec);
+    for (const OutputType output : {OutputType::fp32, OutputType::e4m3, OutputType::i8}) {
+      for (const Pipeline pipeline : attention_forward::all_pipelines) {
+        const ForwardKernel spec{{.dtype = DataType::bf16, .mask = Mask::causal, .lse = true, .output = output},
+                                 {.pipeline = pipeline,
+                                  .tile_queries = attention_forward::tile_queries(target, pipeline).back(),
+                                  .target = std::string(target.id)}};
+        if (!attention_forward::resources_of(spec)) continue;
+        specs.emplace_back(spec);
+      }
+      specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, output));
     }
-    specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, true));
+    for (const int waves : {0, 4}) {
+      const ForwardKernel merging{
+          {.dtype = DataType::bf16, .mask = Mask::causal, .output = OutputType::e4m3, .paged = true},
+          {.split_keys = attention::chunk_keys,
+           .merged = true,
+           .packed_heads = true,
+           .chunk_waves = waves,
+           .tile_queries = 32,
+           .target = std::string(target.id)}};
+      if (attention_forward::resources_of(merging)) specs.emplace_back(merging);
+    }
   }
 }
 
@@ -119,8 +133,9 @@ void add_scattered_kernels(std::vector<families::KernelSpec>& specs, const targe
     add(dims, {{.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}, {}});
   add({128, 128}, {{.trans_k = true}, {}});
   add({128, 128}, {{.trans_v = true, .modifiers = all_code_modifiers()}, {.packed_heads = true}});
-  add({64, 64}, {{.trans_q = true, .trans_o = true, .output_fp32 = true}, {}});
-  specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}}, false, true));
+  add({64, 64}, {{.trans_q = true, .trans_o = true, .output = attention::OutputType::fp32}, {}});
+  specs.emplace_back(attention_combine::combine_of({{}, {.target = std::string(target.id)}},
+                                                   attention::OutputType::as_products, true));
 }
 
 // Head dims that tiles pad: prompts on each pipeline, dense and in pages, and few rows of packed heads.
@@ -161,7 +176,7 @@ void add_local_kernels(std::vector<families::KernelSpec>& specs, const targets::
     if (!attention_forward::resources_of(spec)) return;
     specs.emplace_back(spec);
     if (spec.split_keys != 0 && !spec.merged && spec.chunk_waves == 0)
-      specs.emplace_back(attention_combine::combine_of(spec, false));
+      specs.emplace_back(attention_combine::combine_of(spec));
   };
   for (const bool flags : {false, true}) {
     const Mask mask = flags ? Mask::causal : Mask::chunked;
@@ -328,7 +343,7 @@ void add_kernels_of_mixes(std::vector<families::KernelSpec>& specs, const target
        .tile_queries = 32,
        .target = std::string(target.id)}};
   specs.emplace_back(few);
-  specs.emplace_back(attention_combine::combine_of(few, false));
+  specs.emplace_back(attention_combine::combine_of(few));
   ForwardKernel shared = few;
   shared.chunk_waves = attention_forward::shared_waves(dims);
   if (attention_forward::resources_of(shared)) specs.emplace_back(shared);
@@ -474,8 +489,8 @@ static void add_byte_query_kernels(std::vector<families::KernelSpec>& specs, con
     spec.head_dim_v = dims.v;
     spec.pipeline = pipeline;
     spec.tile_queries = spec.packed_heads ? 32 : attention_forward::tile_queries(target, pipeline).back();
-    spec.output_store =
-        spec.output_fp32 ? attention_forward::OutputStore::scalar : attention_forward::default_output_store(target);
+    spec.output_store = spec.output == attention::OutputType::fp32 ? attention_forward::OutputStore::scalar
+                                                                   : attention_forward::default_output_store(target);
     spec.target = target.id;
     if (attention_forward::resources_of(spec)) specs.emplace_back(spec);
   };
@@ -486,7 +501,7 @@ static void add_byte_query_kernels(std::vector<families::KernelSpec>& specs, con
     for (const Mask mask : {Mask::none, Mask::window}) add(dims, pipeline, {{.mask = mask, .lse = true}, {}});
     add(dims, pipeline,
         {{.mask = Mask::causal, .lse = true, .paged = true, .whole_tiles = pipeline != Pipeline::generic}, {}});
-    add(dims, pipeline, {{.mask = Mask::causal, .output_fp32 = true}, {}});
+    add(dims, pipeline, {{.mask = Mask::causal, .output = attention::OutputType::fp32}, {}});
   }
   add(dims, Pipeline::dualwave, {{.mask = Mask::causal, .lse = true}, {.paired_tiles = true}});
   add(dims, Pipeline::generic, {{.lse = true}, {.packed_heads = true}});
@@ -637,10 +652,10 @@ std::vector<families::KernelSpec> split_kernel_specs() {
         add_kernels_of_key_lists(specs, target, dtype, dims);
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
-              {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}, false));
+              {{.dtype = dtype, .head_dim_v = dims.v}, {.target = std::string(target.id)}}));
         if (dims.qk == dims.v)
           specs.emplace_back(attention_combine::combine_of(
-              {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}, false));
+              {{.dtype = dtype, .head_dim_v = dims.v, .listed = true}, {.target = std::string(target.id)}}));
         add_kernels_of_shared_chunks(specs, target, dtype, dims);
         add_kernels_of_mixes(specs, target, dtype, dims);
       }
@@ -660,12 +675,11 @@ std::vector<families::KernelSpec> split_kernel_specs() {
     add_byte_query_kernels(specs, target);
     // Scales are the same whatever the format.
     specs.emplace_back(attention_combine::combine_of(
-        {{.dtype = DataType::bf16, .cache = attention_forward::CacheType::e4m3}, {.target = std::string(target.id)}},
-        false));
+        {{.dtype = DataType::bf16, .cache = attention_forward::CacheType::e4m3}, {.target = std::string(target.id)}}));
   }
   for (const targets::Target& target : targets::complete_targets())
     specs.emplace_back(attention_block_lists::lists_of({{}, {.target = std::string(target.id)}}));
-  add_fp32_outputs(specs);
+  add_other_outputs(specs);
   return specs;
 }
 

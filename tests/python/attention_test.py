@@ -76,6 +76,26 @@ class Dense(Case):
         self.assertTrue(numpy.array_equal(strided[:, :, ::2], host))
         self.assertFalse(strided[:, :, 1::2].any())
 
+    def test_out_in_8_bits(self):
+        q, k, v = draw(1, 40, 4, 64), draw(1, 50, 2, 64), draw(1, 50, 2, 64)
+        scaled = ENGINE.attention_forward(q, k, v, out="fp32").numpy() * (numpy.float32(1) / numpy.float32(0.05))
+        whole = numpy.clip(numpy.rint(scaled), -128, 127).astype(numpy.int8)
+        for scale in (0.05, numpy.float32(0.05), ENGINE.array(numpy.full(1, 0.05, numpy.float32))):
+            self.assertTrue(numpy.array_equal(ENGINE.attention_forward(q, k, v, out="int8", o_scale=scale).numpy(), whole))
+        host = numpy.zeros((1, 40, 4, 64), numpy.uint8)
+        ENGINE.attention_forward(q, k, v, host, o_scale=0.05, out_dtype="e4m3")
+        made = ENGINE.attention_forward(q, k, v, out="e4m3", o_scale=0.05)
+        self.assertTrue(numpy.array_equal(made.numpy("uint8"), host))
+        self.assertLess(float(numpy.abs(made.numpy("float32") - scaled).max()), 2.1)  # half of what numbers up to 64 are apart
+        merged, _ = ENGINE.attention_merge([scaled[0]] * 2, [numpy.zeros((4, 40), numpy.float32)] * 2, out="int8", o_scale=1)
+        self.assertTrue(numpy.array_equal(merged.numpy(), whole[0]))
+        for words, pattern in (({"out": "e4m3"}, "^o_scale = 0; accepted"), ({"out": "e4m3", "o_scale": 0}, "^o_scale = 0; accepted: a positive number"),
+                               ({"out": "e4m3", "o_scale": -1.0}, "^o_scale = -1; accepted"), ({"out": "int8", "o_scale": float("nan")}, "^o_scale = nan"),
+                               ({"o_scale": 1.0}, "^o_scale = 1; accepted: 0 beside"), ({"out": "e4m3", "o_scale": numpy.ones(2, numpy.float32)}, r"^o_scale: shape \(2,\)"),
+                               ({"out": "e5m2", "o_scale": 1.0}, "^out: dtype e5m2; accepted")):
+            with self.subTest(words=words), self.assertRaisesRegex(wavejit.Error, pattern):
+                ENGINE.attention_forward(q, k, v, **words)
+
     def test_queries_in_fp32_are_rounded_once(self):
         q, k, v = draw(1, 9, 2, 64), draw(1, 32, 2, 64), draw(1, 32, 2, 64)
         between = (wide(q) * (1 + 0.9 * 2**-13 * numpy.where(numpy.arange(64) % 2, 1, -1))).astype(numpy.float32)

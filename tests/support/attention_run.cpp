@@ -252,6 +252,12 @@ AttentionCase stored_in_integers(AttentionCase which, StoredIntegers integers) {
   return which;
 }
 
+std::uint16_t output_byte(const AttentionCase& which, float number) {
+  const float reciprocal = 1.0F / which.output_scale;
+  if (which.output_bytes == WAVEJIT_INT8 && std::isnan(number * reciprocal)) return 0;
+  return nearest_byte(byte_format(*which.output_bytes), number * reciprocal);
+}
+
 std::vector<float> output_in_fp32(const AttentionOutput& output) {
   std::vector<float> values(output.o.size() / 2);
   std::memcpy(values.data(), output.o.data(), output.o.size() * sizeof output.o.front());
@@ -284,10 +290,11 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   const DeviceTensor k(engine, keys, which.integers ? WAVEJIT_INT8 : key_type, padded ? &behind.k : &stored.inputs.k);
   const Placement values =
       scatter(scattered.v, place(which.layout, in.key_batches(), behind.rows, in.kv_heads, in.value_dim(), granule));
-  const Placement results =
-      scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(), in.query_heads, in.value_dim()));
+  const Placement results = scatter(scattered.o, place(which.layout, in.query_batches(), in.query_rows(),
+                                                       in.query_heads, in.value_dim(), which.output_bytes ? 16 : 8));
   const DeviceTensor v(engine, values, key_type, padded ? &behind.v : &stored.inputs.v);
-  DeviceTensor o(engine, results, which.output_fp32 ? WAVEJIT_FP32 : dtype);
+  DeviceTensor o(engine, results, which.output_bytes.value_or(which.output_fp32 ? WAVEJIT_FP32 : dtype));
+  const DeviceArray o_scale(engine, std::vector<float>{which.output_scale});
   const DeviceArray q_scale(engine, scales.queries ? std::vector<float>{scales.q_scale} : integers.q.numbers);
   const DeviceArray k_row_scale(engine, integers.k.numbers);
   const DeviceArray k_scale(engine, scales.k_scale);
@@ -328,6 +335,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.k = k.descriptor();
   call.v = v.descriptor();
   call.o = o.descriptor();
+  if (which.output_bytes && which.output_scale_in_memory) call.o_scale = o_scale.get();
+  if (which.output_bytes && !which.output_scale_in_memory) call.o_scale_value = which.output_scale;
   call.modifiers.scale = static_cast<float>(in.scale);
   if (call.modifiers.scale == 0) call.head.flags |= WAVEJIT_SCALE_IS_ZERO;
   if (which.bias_by_tile) call.head.flags |= WAVEJIT_BIAS_BY_TILE;
@@ -487,6 +496,19 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
 tools::Comparison compare_rows(const AttentionCase& which, const AttentionAnswer& exact,
                                const AttentionOutput& output) {
   const auto lse = which.lse ? std::span<const float>(output.lse) : std::span<const float>();
+  if (which.output_bytes) {
+    const ByteFormat& format = byte_format(*which.output_bytes);
+    std::vector<float> numbers;
+    for (const std::uint16_t byte : output.o)
+      numbers.push_back(value_of_byte(format, static_cast<std::uint8_t>(byte)) * which.output_scale);
+    // Scales are powers of two here, and integers up to 127 multiples of one number.
+    const int exponent = std::ilogb(which.output_scale);
+    const tools::StorageFormat rounded =
+        format.dtype == WAVEJIT_INT8 ? tools::StorageFormat{.significant_bits = 8, .smallest_exponent = exponent + 7}
+                                     : tools::StorageFormat{.significant_bits = format.mantissa_bits + 1,
+                                                            .smallest_exponent = exponent + 1 - format.bias};
+    return compare_rows(tools::Checker(format_of(which.storage), rounded), which.inputs, exact, numbers, lse);
+  }
   if (which.output_fp32)
     return compare_rows(tools::Checker(format_of(which.storage), tools::fp32_format), which.inputs, exact,
                         output_in_fp32(output), lse);

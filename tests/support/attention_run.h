@@ -65,6 +65,10 @@ struct AttentionCase {
   Layout layout = Layout::bshd;
   bool lse = true;
   bool output_fp32 = false;  // O in f32, not in `storage`
+  // O in 8 bits of this type, and its scale, as a number or in device memory.
+  std::optional<wavejit_dtype> output_bytes = {};  // NOLINT(readability-redundant-member-init)
+  float output_scale = 0x1p-4F;
+  bool output_scale_in_memory = false;
   // Q in f32: these numbers, which the call rounds to those of the inputs. Empty: none.
   std::vector<float> wide_q = {};  // NOLINT(readability-redundant-member-init)
   bool bias_fp32 = false;          // the same of the bias
@@ -115,7 +119,8 @@ AttentionCase stored_in_integers(AttentionCase which, StoredIntegers integers);
 struct AttentionOutput {
   wavejit_status status = WAVEJIT_OK;
   std::string detail;
-  // [query batches][query rows][query heads][head dim], storage bits; of f32 two words an element, low one first.
+  // [query batches][query rows][query heads][head dim], storage bits; of f32 two words an element, low one first; of 8
+  // bits a byte a word.
   std::vector<std::uint16_t> o;
   std::vector<float> lse;    // [query batches][query heads][query rows]
   bool fence_intact = true;  // nothing outside the described elements of O and LSE was written
@@ -125,6 +130,8 @@ struct AttentionOutput {
   std::vector<std::uint16_t> workspace = {};  // NOLINT(readability-redundant-member-init)
 };
 
+// What an element of O in 8 bits must be: of the number in f32.
+std::uint16_t output_byte(const AttentionCase& which, float number);
 // O of a call that had it in f32.
 std::vector<float> output_in_fp32(const AttentionOutput& output);
 

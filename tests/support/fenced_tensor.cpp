@@ -103,15 +103,13 @@ std::vector<std::uint16_t> DeviceTensor::read_back(bool* fence_intact) {
   std::vector<std::uint8_t> after(host_.size());
   require(wavejit_device_copy_out(engine_, after.data(), memory_, after.size()), "copy out");
   std::vector<std::uint16_t> dense(placement_.sizes[0] * placement_.sizes[1] * placement_.sizes[2] *
-                                   placement_.sizes[3] * (element_bytes_ / 2));
+                                   placement_.sizes[3] * ((element_bytes_ + 1) / 2));
+  const std::size_t words = (element_bytes_ + 1) / 2;
   for_each_element(placement_, [&](std::size_t index, std::size_t at) {
-    std::memcpy(reinterpret_cast<char*>(dense.data()) + (index * element_bytes_), &after[at * element_bytes_],
-                element_bytes_);
-    for (std::size_t byte = 0; byte < element_bytes_; ++byte)
-      after[(at * element_bytes_) + byte] = fence_byte((at * element_bytes_) + byte);
+    std::memcpy(&dense[index * words], &after[at * element_bytes_], element_bytes_);
+    std::memcpy(&after[at * element_bytes_], &host_[at * element_bytes_], element_bytes_);
   });
-  *fence_intact = true;
-  for (std::size_t at = 0; at < after.size(); ++at) *fence_intact &= after[at] == fence_byte(at);
+  *fence_intact = after == host_;
   return dense;
 }
 

@@ -44,7 +44,7 @@ class DeviceTensor {
 
   const wavejit_tensor& descriptor() const { return descriptor_; }
 
-  // The tensor's elements, dense, in words of 16 bits; says whether everything around them still is as it was.
+  // The tensor's elements, dense, in words of 16 bits, a byte in one of its own; says whether everything around them still is as it was.
   std::vector<std::uint16_t> read_back(bool* fence_intact);
 
  private:

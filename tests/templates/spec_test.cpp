@@ -26,7 +26,7 @@ std::vector<ForwardKernel> many_specs() {
                         .stagger = stagger,
                         .raised_priority = raised_priority}});
   specs.push_back({{.paged = true}, {.target = "gfx950"}});
-  specs.push_back({{.output_fp32 = true}, {.target = "gfx950"}});
+  specs.push_back({{.output = attention::OutputType::fp32}, {.target = "gfx950"}});
   specs.push_back({{.paged = true, .vectorised = true}, {.target = "gfx950"}});
   specs.push_back({{.paged = true, .whole_tiles = true},
                    {.pipeline = Pipeline::dualwave, .tile_queries = 256, .target = "gfx950"}});

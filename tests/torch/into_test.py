@@ -90,6 +90,18 @@ class Into(unittest.TestCase):
         words = {"cache_seqlens": self.lengths, "block_table": self.table, "causal": True}
         self.assertTrue(torch.equal(wavejit.torch.flash_attn_with_kvcache(self.q, units, by_dims, **words), wanted))
 
+    def test_out_in_8_bits(self):
+        wide, scale = torch.empty(2, 7, 4, 64), torch.tensor([0.03])
+        OPERATORS.attention_forward_out(self.q, self.k, self.v, wide, causal=True)
+        scaled = wide * (1.0 / scale)
+        for kind, wanted in ((torch.float8_e4m3fn, scaled.clamp(-448, 448)), (torch.int8, scaled.round().clamp(-128, 127))):
+            out, lse = torch.zeros(2, 7, 4, 64).to(kind), torch.empty(2, 4, 7)
+            OPERATORS.attention_forward_out(self.q, self.k, self.v, out, lse, causal=True, o_scale=scale)
+            self.assertTrue(torch.equal(out.view(torch.uint8), wanted.to(kind).view(torch.uint8)))
+            self.refuses("o_scale: None beside out of", OPERATORS.attention_forward_out, self.q, self.k, self.v, out)
+            self.refuses(r"o_scale: torch.float32, shape \(2,\)", OPERATORS.attention_forward_out, self.q, self.k, self.v, out, o_scale=torch.ones(2))
+        self.refuses("o_scale: given beside out of torch.float16", OPERATORS.attention_forward_out, self.q, self.k, self.v, torch.empty_like(self.q), o_scale=scale)
+
     def test_refused_by_name(self):
         call, out = OPERATORS.attention_forward_out, torch.empty_like(self.q)
         for pattern, tensors, words in (

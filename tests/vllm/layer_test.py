@@ -6,6 +6,7 @@ import unittest
 
 import torch
 from exact import attention
+from vllm.model_executor.layers.quantization.utils.quant_utils import kFp8Dynamic128Sym, kFp8StaticTensorSym
 
 import wavejit.vllm
 from wavejit.vllm import WavejitAttention, WavejitMetadata, _cache, _lines
@@ -93,7 +94,7 @@ class Append(Case):
 
 
 class Attention(Case):
-    def run_layer(self, implementation, causal, padded=0, serving=SERVING):
+    def run_layer(self, implementation, causal, padded=0, serving=SERVING, output_scale=None):
         """What a step gives, its last `padded` rows those of no sequence, and a function that says what is right: of rows that are causal
         or not, with a window of `keys` keys or without."""
         starts, lengths = torch.tensor([0, 5, 6, 26], dtype=torch.int32), torch.tensor([21, 40, 20], dtype=torch.int32)
@@ -102,8 +103,10 @@ class Attention(Case):
         kept = kept.to(_cache.FORMATS[implementation.kind.cache]) if implementation.kind.cache else kept.bfloat16()
         query = torch.randn(26 + padded, HEADS, DIM).bfloat16()
         output = torch.full_like(query, float("nan"))
+        if output_scale is not None:
+            output = output.to(torch.float8_e4m3fn)
         metadata = WavejitMetadata(26 + padded, starts, lengths, table, 20, 40, causal, serving)
-        self.assertIs(implementation.forward(SCALES, query, None, None, kept.view(torch.uint8) if implementation.kind.cache else kept, metadata, output), output)
+        self.assertIs(implementation.forward(SCALES, query, None, None, kept.view(torch.uint8) if implementation.kind.cache else kept, metadata, output, output_scale), output)
         k, v = _cache.pages(kept, DIM, DIM, "")
         scales = {"k_scale": 0.5, "v_scale": 2.0} if implementation.kind.cache else {}
 
@@ -111,7 +114,7 @@ class Attention(Case):
             words = {"scale": implementation.scale, "window_left": None if keys is None else keys - 1, "window_right": right, "causal": told, **scales}
             return attention(query[:26], k.float(), v.float(), starts, lengths, table, **words)[0]
 
-        return output.double(), exact
+        return output.float().double(), exact
 
     def worst(self, found, right):
         return float((found - right).abs().max())
@@ -165,6 +168,26 @@ class Attention(Case):
             serving.seal()
             for causal in (True, False, torch.tensor([True, False, True])):
                 self.run_layer(implementation, causal, serving=serving)
+
+    @unittest.skipIf("gfx942" in os.environ["WAVEJIT_DEVICE"], "vLLM's float8 is the FNUZ form there")
+    def test_an_output_in_8_bits(self):
+        """Where vLLM fuses what quantises the output, as it asks before a model is compiled: kernels of it are prepared, too."""
+        self.assertFalse(layer().fused_output_quant_supported(kFp8Dynamic128Sym))
+        with wavejit.Engine(os.environ["WAVEJIT_DEVICE"]) as engine:
+            serving, implementation, scale = Serving(engine, True), layer(), torch.tensor([0.0625])
+            self.assertEqual(len(implementation.kinds), 1)
+            self.assertTrue(implementation.fused_output_quant_supported(kFp8StaticTensorSym))
+            serving.prepare([_lines.line(kind, 3, 32, 64, PAGE, causal) for kind in implementation.kinds for causal in (True, False)])
+            serving.seal()
+            for causal in (True, False, torch.tensor([True, False, True])):
+                found, exact = self.run_layer(implementation, causal, 2, serving, scale)
+                wanted = exact(causal) if isinstance(causal, bool) else torch.cat([exact(True)[:5], exact(False)[5:6], exact(True)[6:]])
+                self.assertLess(self.worst(found[:26] * 0.0625, wanted), 0.15)  # numbers up to 4 are 0.25 apart
+                self.assertTrue(found[26:].isnan().all())
+                wide, _ = self.run_layer(implementation, causal, 2, serving)
+                self.assertEqual(wide.shape, found.shape)
+        with self.assertRaisesRegex(wavejit.Unsupported, "output_block_scale: there is one scale for all of an output"):
+            layer().forward(None, torch.zeros(3, HEADS, DIM), None, None, torch.tensor([]), None, torch.zeros(3, HEADS, DIM), None, torch.ones(3))
 
     def test_rows_of_no_sequence_stay_as_they_are(self):
         """A padded step has rows behind the last sequence. vLLM's tensor is written where a sequence is, and nowhere else."""

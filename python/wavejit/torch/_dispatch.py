@@ -22,8 +22,9 @@ from ._repeats import changed_once
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
 TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale", "mask")
-NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys", "causal_flags")
+NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys", "causal_flags", "o_scale")
 NO_TENSORS = (0,) * len(TENSORS)
+NO_NUMBERS = (0,) * (len(NUMBERS) + 1)  # and the workspace
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
@@ -33,7 +34,8 @@ EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, tor
 QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
 INTEGERS = torch.int8  # of q and k, beside v of 16 bits, or of k and v
 CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, **dict.fromkeys(NUMBERS[:-1], torch.int32)}
+WRITTEN = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, INTEGERS)  # of a caller's out, beside o_scale
+DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, "o_scale": torch.float32, **dict.fromkeys(NUMBERS[:-2], torch.int32)}
 FLAGS = (torch.bool, torch.int8, torch.uint8)  # of causal_flags
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 # What rows of packed queries that are no sequence's have in out and in LSE: no launch writes them.
@@ -205,6 +207,9 @@ def _copied_call(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tens
     if k.dtype in EIGHT_BITS:
         given["cache_dtype"] = _dtypes.named(k.dtype)
         k, v = k.view(torch.uint8), v.view(torch.uint8)
+    if out is not None and out.dtype in EIGHT_BITS:
+        given["out_dtype"] = _dtypes.named(out.dtype, "out")
+        out = out.view(torch.uint8)
     return engine.attention_forward_call(q.detach(), k.detach(), v.detach(), out, lse=lse, **given)
 
 
@@ -290,7 +295,7 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
         numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
         plan.launch(current_stream(device), tensors, numbers, 0)
     else:
-        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), (0, 0, 0, 0, 0, 0, 0, 0), 0)
+        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), NO_NUMBERS, 0)
     return out, lse
 
 

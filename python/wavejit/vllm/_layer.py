@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from vllm.model_executor.layers.quantization.utils.quant_utils import kFp8StaticTensorSym
 from vllm.v1.attention.backend import AttentionImpl, AttentionType
 
 from .._errors import Unsupported
@@ -49,6 +50,22 @@ class WavejitAttention(AttentionImpl[Any]):
             raise Unsupported(f"wavejit.vllm: sinks: shape {tuple(sinks.shape)}; accepted: [{num_heads}], one for each query head")
         self._sinks: torch.Tensor | None = None
         self.words = _calls.Words(self.kind, self.scale)
+        self.narrow_words: _calls.Words | None = None  # of an output of 8 bits, once vLLM has asked for one
+
+    def fused_output_quant_supported(self, quant_key: Any) -> bool:
+        """vLLM asks before it compiles a model whose projection behind the layer reads e4m3: the layer then writes that itself."""
+        if quant_key != kFp8StaticTensorSym or self.kind.lse:
+            return False
+        kind = self.kind._replace(output=_limits.output_format())
+        if _limits.without_a_kernel(kind) is not None:
+            return False
+        self.narrow_words = _calls.Words(kind, self.scale)
+        return True
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Those of all its calls: kernels of them are prepared before the first."""
+        return (self.kind,) if self.narrow_words is None else (self.kind, self.narrow_words.kind)
 
     def process_weights_after_loading(self, act_dtype: torch.dtype) -> None:
         """Sinks as kernels read them, into the same memory each time: captured steps have its address."""
@@ -61,11 +78,14 @@ class WavejitAttention(AttentionImpl[Any]):
 
     def forward(self, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, attn_metadata: Any, output: torch.Tensor,
                 output_scale: torch.Tensor | None = None, output_block_scale: torch.Tensor | None = None) -> torch.Tensor:
-        """query [rows, heads, dim] → output [rows, heads, value dim], which is written. Rows of no sequence are left as they are."""
-        if output_scale is not None or output_block_scale is not None:
-            raise Unsupported("wavejit.vllm: output_scale: outputs of 8 bits are not there; accepted: none (vLLM fuses it only where a backend says it can)")
+        """query [rows, heads, dim] → output [rows, heads, value dim], which is written. Rows of no sequence are left as they are. With
+        `output_scale`, fp32 of one element, output is e4m3: a number times 1 / output_scale, rounded once."""
+        if output_block_scale is not None:
+            raise Unsupported("wavejit.vllm: output_block_scale: there is one scale for all of an output; accepted: none")
+        if output_scale is not None and self.narrow_words is None and not self.fused_output_quant_supported(kFp8StaticTensorSym):
+            raise Unsupported("wavejit.vllm: output_scale: this layer writes no output of 8 bits; accepted: none (vLLM fuses it only where a layer says it can)")
         if attn_metadata is None:  # vLLM looks how much memory a step takes
-            return output.fill_(0)
+            return output.zero_()
         slopes = self.alibi_slopes
         if slopes is not None and slopes.device != query.device:
             slopes = self.alibi_slopes = slopes.to(query.device)
@@ -74,7 +94,8 @@ class WavejitAttention(AttentionImpl[Any]):
         scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
         if self.kind.lse:
             return self._of_ranks(attn_metadata, query, kv_cache, output, scales)
-        _calls.attend(self.words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales)
+        words = self.words if output_scale is None or self.narrow_words is None else self.narrow_words
+        _calls.attend(words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales, None, output_scale)
         return output
 
     def _of_ranks(self, metadata: Any, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, scales: Any) -> torch.Tensor:

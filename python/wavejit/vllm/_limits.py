@@ -52,6 +52,11 @@ def cache_format(kv_cache_dtype: str | None) -> str:
     return f"{name}_fnuz" if name != "i8" and target() in FNUZ else name
 
 
+def output_format() -> str:
+    """The format of an output in 8 bits: what vLLM calls fp8 on this target."""
+    return "e4m3_fnuz" if target() in FNUZ else "e4m3"
+
+
 def without_a_kernel(kind: Kind, page: int = 16) -> str | None:
     """None, or why no kernel does such a layer."""
     return refusal(re.sub(r"(?<=\.\.)\d+", "64", line(kind, 2, 64, 64, page)).replace("1..64", "1", 1).replace("0..64", "64", 1), others())

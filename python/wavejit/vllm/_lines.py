@@ -20,6 +20,7 @@ class Kind(NamedTuple):
     cache: str  # the format of a cache of 8 bits; "": the queries' type
     tokens: bool = False  # such a cache has a scale for each token and head, behind the token's numbers
     lse: bool = False  # the log-sum-exp of each row is wanted, too: ranks share the keys
+    output: str = ""  # the format of an output of 8 bits; "": the queries' type
 
 
 def append_line(kind: Kind, page: int) -> str:
@@ -42,6 +43,8 @@ def line(kind: Kind, sequences: int, rows: int, keys: int, page: int, causal: bo
         words.append(f"window={kind.window_left},-1" if causal else f"window={kind.window_left},{kind.window_left}")
     if kind.lse:
         words.append("lse")
+    if kind.output:
+        words.append(f"o={kind.output}")
     # Pages that hold whole tiles have kernels of their own, and so have the others.
     words.append(f"layout=paged:{64 if page % 64 == 0 else 1 if page == 1 else 16}")
     if kind.cache:

@@ -29,7 +29,7 @@ class WavejitMetadataBuilder(AttentionMetadataBuilder[WavejitMetadata]):
     def __init__(self, kv_cache_spec: Any, layer_names: list[str], vllm_config: VllmConfig, device: torch.device) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         layers = get_layers_from_vllm_config(vllm_config, Attention, layer_names)
-        self.kinds = {layer.impl.kind for layer in layers.values() if isinstance(layer.impl, WavejitAttention)}
+        self.kinds = {kind for layer in layers.values() if isinstance(layer.impl, WavejitAttention) for kind in layer.impl.kinds}
         self.page = kv_cache_spec.block_size
         self.serving = serving(device)
         self.ranks = Ranks.of(vllm_config)

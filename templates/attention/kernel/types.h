@@ -86,6 +86,50 @@ constexpr CacheType cache_type_of(DataType type) {
   }
 }
 
+// What memory gets of O: elements of the type of products, f32, or 8 bits, to which it is scaled (output_scale.h).
+enum class OutputType : std::uint8_t { as_products, fp32, e4m3, e4m3_fnuz, i8 };
+inline constexpr families::Names<OutputType, 4> output_types = {{{OutputType::fp32, "fp32"},
+                                                                 {OutputType::e4m3, "e4m3"},
+                                                                 {OutputType::e4m3_fnuz, "e4m3_fnuz"},
+                                                                 {OutputType::i8, "i8"}}};
+// All that O may be of.
+inline constexpr families::Names<DataType, 6> written_types = {{{DataType::bf16, "bf16"},
+                                                                {DataType::fp16, "fp16"},
+                                                                {DataType::fp32, "fp32"},
+                                                                {DataType::e4m3, "e4m3"},
+                                                                {DataType::e4m3_fnuz, "e4m3_fnuz"},
+                                                                {DataType::i8, "i8"}}};
+constexpr DataType type_in(OutputType output, DataType products) {
+  switch (output) {
+    case OutputType::fp32:
+      return DataType::fp32;
+    case OutputType::e4m3:
+      return DataType::e4m3;
+    case OutputType::e4m3_fnuz:
+      return DataType::e4m3_fnuz;
+    case OutputType::i8:
+      return DataType::i8;
+    case OutputType::as_products:
+      break;
+  }
+  return products;
+}
+// The other way round; types of 16 bits are those of products.
+constexpr OutputType output_type_of(DataType type) {
+  switch (type) {
+    case DataType::fp32:
+      return OutputType::fp32;
+    case DataType::e4m3:
+      return OutputType::e4m3;
+    case DataType::e4m3_fnuz:
+      return OutputType::e4m3_fnuz;
+    case DataType::i8:
+      return OutputType::i8;
+    default:
+      return OutputType::as_products;
+  }
+}
+
 // The head dims of q and k, of v and o.
 struct HeadDims {
   int qk = 0;

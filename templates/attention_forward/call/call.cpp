@@ -76,12 +76,12 @@ void AttentionCall::set_runs(const ForwardKernel& spec, std::uint32_t runs, cons
 }
 
 families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const families::Launch& launch,
-                                            std::optional<KeptArguments>& kept) const {
-  if (spec.cache == CacheType::as_queries && !spec.trans_any() && !spec.narrow_queries && !spec.integers) [[likely]]
+                                            std::size_t known, std::optional<KeptArguments>& kept) const {
+  if (launch.argument_bytes <= known) [[likely]]
     return launch;
   KeptArguments& arguments = kept.emplace();
   CacheArguments& cached = arguments.cached;
-  std::memcpy(cached.others.data(), launch.arguments, std::min(launch.argument_bytes, cached.others.size()));
+  std::memcpy(cached.others.data(), launch.arguments, std::min(known, cached.others.size()));
   cached.scales = spec.cache_has_token_scales() ? token_scales(call_, spec.paged, first_sequence())
                                                 : cache_scales(call_, first_sequence());
   const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
@@ -95,9 +95,9 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   } else {
     put_behind(dim_strides(call_));
   }
+  if (spec.scales_output()) arguments.output = output_scale(call_);
   families::Launch with = launch;
   with.arguments = &arguments;
-  with.argument_bytes = argument_bytes(spec);
   return with;
 }
 
@@ -107,7 +107,6 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   if (problem_.shape.causal_flags) merging_->causal_flags = causal_flags();
   families::Launch with = launch;
   with.arguments = &*merging_;
-  with.argument_bytes = problem_.shape.causal_flags ? sizeof *merging_ : sizeof merging_->all;
   return with;
 }
 
@@ -126,8 +125,11 @@ void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> ke
     combine_.o_dim_stride = dim_strides(call_).o;
   const std::size_t number = kernels.size() - 1;  // a route that merges ends with it (family.cpp)
   const auto& combine = kernels[number]->get<attention_combine::CombineKernel>();
-  plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), &combine_,
-                     attention_combine::argument_bytes(combine)),
+  const std::size_t bytes = attention_combine::argument_bytes(combine);
+  void* arguments = &combine_;
+  if (bytes > sizeof combine_) [[unlikely]]
+    arguments = &scaled_combine_.emplace(combine_, output_scale(call_));
+  plan.add(launch_of(attention_combine::launch_geometry(combine, batch, problem_.query_heads, rows), arguments, bytes),
            number);
 }
 
@@ -201,12 +203,12 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
     begin_at_sequence(arguments_.all.paged, problem_.shape, first);
   if (spec.shares_call()) [[unlikely]]
     arguments_.all.rows.few_rows = problem_.query_length;
-  const families::Launch launch = launch_of(geometry, &arguments_, std::min(argument_bytes(spec), sizeof arguments_));
+  const families::Launch launch = launch_of(geometry, &arguments_, argument_bytes(spec));
   if (spec.merged) [[unlikely]] {
-    plan.add(with_counters(launch), 0);
+    plan.add(with_scales(spec, with_counters(launch), sizeof *merging_, cached_), 0);
     return {};
   }
-  plan.add(with_scales(spec, launch, cached_), 0);
+  plan.add(with_scales(spec, launch, sizeof arguments_, cached_), 0);
   if (splits_.runs != 1) [[unlikely]]
     plan_combine(kernels, arguments_.all.paged.all, batch, problem_.query_length, plan);
   return {};
@@ -228,12 +230,13 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
                                                   splits_.runs, problem_.group());
   // First of all: both walks count the chunks of both lists, and a launch over 8 bits has a copy of its arguments.
   if (splits_.second_runs != 0) fill_second(std::uint64_t{first} * problem_.query_length);
-  plan.add(with_scales(spec, launch_of(geometry, &*listed_, sizeof *listed_), cached_));
+  plan.add(with_scales(spec, launch_of(geometry, &*listed_, argument_bytes(spec)), sizeof *listed_, cached_));
   if (!splits_.parts()) return {};
   if (splits_.second_runs != 0) {
     const LaunchGeometry of_second = launch_geometry(spec, target_, batch, problem_.query_heads, problem_.query_length,
                                                      splits_.second_runs, problem_.group());
-    plan.add(with_scales(spec, launch_of(of_second, &*second_, sizeof *second_), other_cached_), 0);
+    plan.add(with_scales(spec, launch_of(of_second, &*second_, argument_bytes(spec)), sizeof *second_, other_cached_),
+             0);
   }
   plan_combine(kernels, listed_->all.all, batch, problem_.query_length, plan);
   combine_.lists = listed_->lists;
@@ -269,13 +272,12 @@ Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* con
   few_ = arguments_;  // but for what follows
   set_runs(tall, 1, nullptr, arguments_.all.paged.all);
   arguments_.all.rows = {.few_rows = few_rows, .sequences = problem_.batch, .tiles_of_z = geometry.grid_y};
-  plan.add(
-      with_scales(tall, launch_of(geometry, &arguments_, std::min(argument_bytes(tall), sizeof arguments_)), cached_));
+  plan.add(with_scales(tall, launch_of(geometry, &arguments_, argument_bytes(tall)), sizeof arguments_, cached_));
   set_runs(few, splits_.runs, memory, few_->all.paged.all);
   few_->all.rows.few_rows = few_rows;
   const LaunchGeometry of_few =
       launch_geometry(few, target_, problem_.batch, problem_.query_heads, few_rows, splits_.runs, problem_.group());
-  plan.add(with_scales(few, launch_of(of_few, &*few_, std::min(argument_bytes(few), sizeof *few_)), other_cached_));
+  plan.add(with_scales(few, launch_of(of_few, &*few_, argument_bytes(few)), sizeof *few_, other_cached_));
   if (splits_.runs != 1) plan_combine(kernels, few_->all.paged.all, problem_.batch, few_rows, plan);
   return {};
 }

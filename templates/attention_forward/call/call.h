@@ -20,6 +20,7 @@
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/mask_lists/arguments.h"
+#include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
@@ -74,16 +75,18 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
   families::Launch with_counters(const families::Launch& launch);
   void fill_second(std::uint64_t first_query);
   // The scales of a cache, and behind them what one kind of kernel has: distances of dims or tokens, distances of dims
-  // and the scales of integers, or the scale of Q.
+  // and the scales of integers, or the scale of Q. Behind all of it: the scale of O.
   struct KeptArguments {
     CacheArguments cached;
     alignas(8) std::array<std::byte, std::max(sizeof(BehindOfIntegers), sizeof(attention::CacheScale))> behind{};
+    attention::OutputScale output;
   };
+  static_assert(offsetof(KeptArguments, output) == output_scale_at);
   static_assert(offsetof(KeptArguments, behind) == dim_strides_at && dim_strides_at == query_scale_at &&
                 dim_strides_at == token_strides_at);
-  // The launch of a kernel that walks keys, with further arguments behind those of `launch`: the scales of a cache of 8
-  // bits, and the strides of dims that are not contiguous.
-  families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch,
+  // The launch of a kernel that walks keys, with further arguments behind the `known` bytes of those of `launch`: the
+  // scales of a cache of 8 bits, the strides of dims that are not contiguous, the scale of O.
+  families::Launch with_scales(const ForwardKernel& spec, const families::Launch& launch, std::size_t known,
                                std::optional<KeptArguments>& kept) const;
   // The address of the first of this round's sequences' flags.
   std::uint64_t causal_flags() const {
@@ -102,9 +105,10 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
   std::optional<MergingArguments> merging_;    // of parts that are merged where they are left
   std::optional<KeyListedArguments> listed_;   // of listed keys
   std::optional<KeyListedArguments> second_;   // of a second list
-  std::optional<KeptArguments> cached_;        // of a cache of 8 bits, of scattered elements, of integers
+  std::optional<KeptArguments> cached_;        // of a cache or an O of 8 bits, of scattered elements, of integers
   std::optional<KeptArguments> other_cached_;  // of few rows, or of a second list
   attention_combine::Arguments combine_;
+  std::optional<attention_combine::OutputScaleArguments> scaled_combine_;  // to an O of 8 bits
   attention_block_lists::Arguments lists_;
   std::optional<attention_mask_lists::Arguments> look_;  // of a bool mask
 };

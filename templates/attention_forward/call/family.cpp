@@ -113,7 +113,7 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
       .kernels = {{.label = "spec", .spec = tall->spec}, {.label = "few rows", .spec = few->spec}}};
   if (few->spec.split_keys != 0)
     route.kernels.push_back(
-        {.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output_fp32, shape.trans_o)});
+        {.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output, shape.trans_o)});
   return route;
 }
 
@@ -130,7 +130,7 @@ Result<families::Route> single_route(const AttentionShape& shape, const targets:
   // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
   if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
     route.kernels.push_back(
-        {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output_fp32, shape.trans_o)});
+        {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output, shape.trans_o)});
   return route;
 }
 

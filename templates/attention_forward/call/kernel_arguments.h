@@ -4,10 +4,12 @@
 
 #include "boards/board.h"
 #include "families/kernel/toggles.h"
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/kernel/cache_arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
+#include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/paged_arguments.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
 
@@ -36,6 +38,11 @@ TokenStrides token_strides(const wavejit_attention_forward_arguments& call);
 
 // How far apart the dims of a row stand.
 DimStrides dim_strides(const wavejit_attention_forward_arguments& call);
+
+// The scale of an O of 8 bits.
+inline attention::OutputScale output_scale(const wavejit_attention_forward_arguments& call) {
+  return attention::output_scale_argument({.address = call.o_scale, .value = call.o_scale_value, .unused = 0});
+}
 
 // The scales of integers, from this sequence on.
 IntegerScales integer_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,

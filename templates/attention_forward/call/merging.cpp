@@ -91,7 +91,7 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   if (shape.bool_mask) return "calls with a bool mask always take two";
   if (shape.integers) return "calls with int8 queries always take two";
   if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "calls over 8-bit caches always take two";
-  if (shape.output_fp32) return "calls with O in fp32 always take two";
+  if (shape.output == OutputType::fp32) return "calls with O in fp32 always take two";
   if (shape.trans_any()) return "calls whose dims are not contiguous always take two";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";

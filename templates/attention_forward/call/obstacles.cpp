@@ -67,8 +67,8 @@ void add_types(Words& words) {
   words.add(shape.half_scores, "scores=fp16", "scores=fp16", [](AttentionShape& other) { other.half_scores = false; });
   words.add_other(shape.query_fp32, "q in fp32", "q in", "16 bits",
                   [](AttentionShape& other) { other.query_fp32 = false; });
-  words.add_other(shape.output_fp32, "o in fp32", "o in", "16 bits",
-                  [](AttentionShape& other) { other.output_fp32 = false; });
+  words.add_other(shape.output != OutputType::as_products, "o in " + std::string(to_text(shape.output_type())), "o in",
+                  "16 bits", [](AttentionShape& other) { other.output = OutputType::as_products; });
   words.add(shape.lse, "lse", "lse", [](AttentionShape& other) { other.lse = false; });
 }
 

@@ -12,6 +12,7 @@
 #include "families/call/call_head.h"
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/device_lengths.h"
 #include "templates/attention/call/flags.h"
@@ -135,13 +136,23 @@ constexpr std::array absent_fields = {
 
 // The types of a call's tensors, as kernels are asked for.
 struct CallTypes {
-  bool integers = false;        // Q and K in int8: V gives the type
-  bool narrow_queries = false;  // Q, K and V in e4m3
-  bool query_fp32 = false;      // Q is rounded to the type of K and V, and beside 8 bits to that of O
-  bool narrow = false;          // a cache of 8 bits
-  std::int32_t products = 0;    // the type that is multiplied
-  std::int32_t output = 0;      // O's, unless it is fp32
+  bool integers = false;                        // Q and K in int8: V gives the type
+  bool narrow_queries = false;                  // Q, K and V in e4m3
+  bool query_fp32 = false;                      // Q is rounded to the type of K and V, and beside 8 bits to that of O
+  bool narrow = false;                          // a cache of 8 bits
+  std::int32_t products = 0;                    // the type that is multiplied
+  std::int32_t output = 0;                      // O's, unless it is fp32 or 8 bits
+  OutputType stored = OutputType::as_products;  // those
+  std::int32_t o = 0;                           // O's in memory, unless it is fp32
 };
+
+// By the number of o.dtype.
+constexpr std::array outputs = [] {
+  std::array<OutputType, attention::most_types> all{};
+  for (std::size_t type = 0; type < all.size(); ++type)
+    all[type] = attention::output_type_of(attention::type_of(static_cast<std::int32_t>(type)).value_or(DataType::bf16));
+  return all;
+}();
 
 Check check_types(const wavejit_attention_forward_arguments& a, CallTypes& types) {
   types.integers = a.q.dtype == WAVEJIT_INT8;
@@ -152,6 +163,12 @@ Check check_types(const wavejit_attention_forward_arguments& a, CallTypes& types
   types.products = dtype;
   const bool wide_output = a.o.dtype == WAVEJIT_FP16 || a.o.dtype == WAVEJIT_BF16;
   types.output = !types.narrow_queries ? dtype : wide_output ? a.o.dtype : std::int32_t{WAVEJIT_BF16};
+  types.stored = outputs[static_cast<std::uint32_t>(a.o.dtype) % attention::most_types];
+  types.o = is_narrow(type_in(types.stored, DataType::bf16)) ? a.o.dtype : types.output;
+  const bool wrong_o = a.o.dtype == WAVEJIT_E5M2 || a.o.dtype == WAVEJIT_E5M2_FNUZ;
+  if (wrong_o) [[unlikely]]
+    return refuse(bad(WAVEJIT_UNSUPPORTED, "o.dtype", dtype_text(a.o.dtype),
+                      dtype_text(types.output) + ", 3 (fp32), 4 (e4m3), 6 (e4m3_fnuz), 8 (int8)"));
   if (dtype == WAVEJIT_FP16 || dtype == WAVEJIT_BF16 || types.narrow_queries) return {};
   const bool known = types.query_fp32 || dtype == WAVEJIT_FP32 || dtype == WAVEJIT_E4M3_FNUZ;
   return refuse(bad(known ? WAVEJIT_UNSUPPORTED : WAVEJIT_INVALID_ARGUMENT, types.integers ? "v.dtype" : "q.dtype",
@@ -226,7 +243,7 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
     const bool as_given = is_integer || (types.query_fp32 && named.tensor == &a.q);
     const TensorRules rules = {.dtype = as_given                  ? a.q.dtype
                                         : of_keys && types.narrow ? a.k.dtype
-                                        : named.tensor == &a.o    ? types.output
+                                        : named.tensor == &a.o    ? types.o
                                                                   : types.products,
                                .may_be_fp32 = named.tensor == &a.o,
                                .head_dims = all_head_dims(),
@@ -272,7 +289,7 @@ void fill(AttentionProblem& problem, const wavejit_attention_forward_arguments& 
                  .trans_k = scattered[1],
                  .trans_v = scattered[2],
                  .trans_o = scattered[3],
-                 .output_fp32 = a.o.dtype == WAVEJIT_FP32,
+                 .output = types.stored,
                  .paged = paged,
                  .whole_tiles = paged && !vectorised && holds_whole_tiles(a.k.sizes[1], first_keys),
                  .single_keys = paged && a.k.sizes[1] == 1,
@@ -315,6 +332,10 @@ Check check_scores(const wavejit_attention_forward_arguments& a, const CallTypes
                                  .scale_log2e = problem.scale_log2e};
   if (auto modifiers = check_modifiers(a.modifiers, modified, problem.shape.modifiers); !modifiers) return modifiers;
   if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.modifiers.bias.dtype == WAVEJIT_FP32;
+  if (auto scale =
+          attention::check_output_scale(a.o, {.address = a.o_scale, .value = a.o_scale_value, .unused = a.unused});
+      !scale)
+    return scale;
   return types.integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem);
 }
 

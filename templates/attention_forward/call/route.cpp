@@ -33,7 +33,9 @@ ForwardKernel asked_for(const AttentionShape& shape) {
 ForwardKernel candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                         const Pins& pins, Pipeline pipeline, OutputStore store) {
   ForwardKernel spec = asked_for(shape);
-  if (shape.split) spec.output_fp32 = spec.trans_o = false;  // parts are f32 in every case, dims side by side
+  // Parts are f32 in every case, dims side by side.
+  if (shape.split) spec.trans_o = false;
+  if (shape.split && !shape.merged) spec.output = OutputType::as_products;
   spec.packed_heads = packs(shape, pipeline);
   // The generic pipeline looks up granules: one kernel for every page size.
   if (pipeline == Pipeline::generic) spec.whole_tiles = false;
@@ -101,10 +103,11 @@ Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::T
   const Pins pins = pins_of(toggles);
   Pipeline pipeline = pipeline_of(shape, target, pins);
   // A split kernel leaves partial results, and O to another kernel.
-  const OutputStore store =
-      shape.split ? OutputStore::scalar
-                  : pins.output_store.value_or(shape.output_fp32 || shape.trans_o ? OutputStore::scalar
-                                                                                  : default_output_store(target));
+  const OutputStore store = shape.split
+                                ? OutputStore::scalar
+                                : pins.output_store.value_or(shape.output != OutputType::as_products || shape.trans_o
+                                                                 ? OutputStore::scalar
+                                                                 : default_output_store(target));
   ChosenKernel route;
   route.spec = candidate(shape, target, toggles, pins, pipeline, store);
   auto resources = resources_of(route.spec);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <span>
 
 #include "codegen/language/carried.h"
@@ -13,6 +14,7 @@
 #include "codegen/language/synchronize.h"
 #include "templates/attention/emit/arrivals.h"
 #include "templates/attention/emit/integers.h"
+#include "templates/attention/emit/output_bytes.h"
 #include "templates/attention/emit/parts_chain.h"
 #include "templates/attention/emit/parts_in_lanes.h"
 #include "templates/attention_forward/emit/combine/workspace.h"
@@ -21,6 +23,7 @@
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/arrival_arguments.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
+#include "templates/attention_forward/kernel/output_scale_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -49,7 +52,8 @@ class MergeOfRows {
         slots_(attention_combine::slots_of(kernel, kernel.argument_i32(offsetof(Arguments, key_length)))),
         records_(records_of_tile(kernel, spec, workgroup)),
         o_(attention::slice_of(kernel, o_fields, workgroup.batch, workgroup.query_head, workgroup.query_start,
-                               workgroup.query_length, spec.head_dim_v * bytes_of(spec.dtype), workgroup.group)) {}
+                               workgroup.query_length, spec.head_dim_v * bytes_of(spec.output_type()),
+                               workgroup.group)) {}
 
   int rows_at_once() const { return kernel_.target().wave_size / lanes_of_row(); }
 
@@ -231,7 +235,9 @@ class MergeOfRows {
   // As attention_combine ends a row.
   void store(const Workgroup& of_lane, Value* piece, const Values& merged) {
     const RowEnd end = end_of_row(kernel_, of_lane, softmax_, {.maximum = merged[0], .sum = merged[1]}, true);
-    const int bytes = bytes_of(spec_.dtype);
+    const int bytes = bytes_of(spec_.output_type());
+    std::optional<attention::OutputBytes> narrow;
+    if (spec_.scales_output()) narrow.emplace(kernel_, spec_.output_type(), output_scale_at);
     Value* offset = attention::lane_row_offset(kernel_, of_lane, of_lane.row, o_.row_stride, o_.head_stride);
     offset = ir_.CreateAdd(offset, ir_.CreateMul(piece, kernel_.constant(PartsChain::load_dims * bytes)));
     llvm::Type* type = kernel_.vector(kernel_.f32(), PartsChain::load_dims);
@@ -240,12 +246,14 @@ class MergeOfRows {
           llvm::Intrinsic::fma, {type},
           {merged[2 + static_cast<std::size_t>(each)], ir_.CreateVectorSplat(PartsChain::load_dims, end.factor),
            llvm::Constant::getNullValue(type)});
-      const std::vector<Value*> dwords = language::convert_packed(
-          kernel_, numbers, 0, PartsChain::load_dims, spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
-          language::NanInput::kept);
+      const std::vector<Value*> dwords =
+          narrow ? narrow->of(numbers, 0, PartsChain::load_dims)
+                 : language::convert_packed(kernel_, numbers, 0, PartsChain::load_dims,
+                                            spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,
+                                            language::NanInput::kept);
       const int run = lanes_of_row() * PartsChain::load_dims * bytes;
-      o_.buffer.store(language::gather_dwords(kernel_, dwords), ir_.CreateAdd(offset, kernel_.constant(each * run)),
-                      kernel_.constant(0));
+      o_.buffer.store(dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel_, dwords),
+                      ir_.CreateAdd(offset, kernel_.constant(each * run)), kernel_.constant(0));
     }
     Value* wanted = ir_.CreateIsNotNull(kernel_.argument_i64(offsetof(Arguments, lse)));
     language::if_uniform(kernel_, wanted, Likelihood::even,

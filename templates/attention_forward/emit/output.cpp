@@ -3,15 +3,19 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <optional>
+
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lane_place.h"
 #include "templates/attention/emit/modifiers.h"
+#include "templates/attention/emit/output_bytes.h"
 #include "templates/attention/emit/scattered.h"
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/merge_if_last.h"
 #include "templates/attention_forward/kernel/arguments.h"
+#include "templates/attention_forward/kernel/output_scale_arguments.h"
 
 namespace wavejit::attention_forward {
 
@@ -69,12 +73,14 @@ namespace {
 
 // Values of a lane's row, rounded: `use(dwords, dim)` for each run of them, 16 bytes of which the lane's group has the
 // first or the last eight dims from `dim` on (halves swapped), or 8 bytes of four dims, 16 in f32; of lane groups that
-// hold eight dims each 16 bytes of those, or twice 16 in f32.
+// hold eight dims each 16 bytes of those, or twice 16 in f32. In 8 bits it is half of what it is in 16.
 template <typename Use>
 void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, language::Element element,
                     std::span<const language::Accumulator> outputs, Value* factor, Use use) {
   llvm::IRBuilder<>& ir = kernel.ir();
   const bool swaps = spec.output_store == OutputStore::permlane;
+  std::optional<attention::OutputBytes> bytes;
+  if (spec.scales_output()) bytes.emplace(kernel, spec.output_type(), output_scale_at);
   for (std::size_t block = 0; block < outputs.size(); ++block) {
     const language::Accumulator& output = outputs[block];
     const auto registers = static_cast<unsigned>(output.layout.registers());
@@ -84,19 +90,21 @@ void for_each_piece(language::Kernel& kernel, const ForwardKernel& spec, languag
         llvm::Intrinsic::fma, {output.value->getType()},
         {output.value, ir.CreateVectorSplat(registers, factor), llvm::Constant::getNullValue(output.value->getType())});
     // Lane groups that hold eight dims each have whole runs as they are.
-    const int step = swaps ? 8 : spec.output_fp32 ? 4 : output.layout.row_block;
+    const int step = swaps ? 8 : spec.output == OutputType::fp32 ? 4 : output.layout.row_block;
     for (int r = 0; r < output.layout.registers(); r += step) {
       const int dim = (static_cast<int>(block) * output.layout.rows) + output.layout.row_of_register(r);
       if (dim >= spec.head_dim_v) break;  // of what a block pads
       std::vector<Value*> dwords =
-          spec.output_fp32 ? elements_of(kernel, normalised, r, step)
-                           : language::convert_packed(kernel, normalised, r, step, element, language::NanInput::kept);
+          bytes ? bytes->of(normalised, r, step)
+          : spec.output == OutputType::fp32
+              ? elements_of(kernel, normalised, r, step)
+              : language::convert_packed(kernel, normalised, r, step, element, language::NanInput::kept);
       if (swaps) {
         const auto [first, third] = language::swap_halves(kernel, dwords[0], dwords[2]);
         const auto [second, fourth] = language::swap_halves(kernel, dwords[1], dwords[3]);
         dwords = {first, second, third, fourth};
       }
-      use(language::gather_dwords(kernel, dwords), dim);
+      use(dwords.size() == 1 ? dwords.front() : language::gather_dwords(kernel, dwords), dim);
     }
   }
 }
@@ -109,7 +117,7 @@ void store_output(language::Kernel& kernel, const ForwardKernel& spec, const Wor
   // A lane holds blocks of four dims of its row, its own group's; the other group has the four between. Stored as they
   // are: 8 bytes each. With halves swapped, two blocks of a lane become one run of eight: 16 bytes each.
   // In f32 a block of four is 16 bytes as it is, and so is one of eight otherwise.
-  const int dim_bytes = bytes_of(spec.output_fp32 ? DataType::fp32 : spec.dtype);
+  const int dim_bytes = bytes_of(spec.output_type());
   const int group_dims = spec.output_store == OutputStore::permlane ? 8 : kernel.target().row_block;
   const int group_bytes = group_dims * dim_bytes;
   const LanePlace place = lane_place(kernel, workgroup);

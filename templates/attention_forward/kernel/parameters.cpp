@@ -17,6 +17,7 @@
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
@@ -249,6 +250,7 @@ std::size_t argument_bytes_without_flags(const ForwardKernel& spec) {
 }  // namespace
 
 std::size_t argument_bytes(const ForwardKernel& spec) {
+  if (spec.scales_output()) return sizeof(OutputScaleArguments);
   const std::size_t bytes = argument_bytes_without_flags(spec);
   return spec.causal_flags ? std::max(bytes, sizeof(FlaggedArguments)) : bytes;
 }

@@ -63,7 +63,9 @@ struct AskedWords {
   bool trans_k = false;
   bool trans_v = false;
   bool trans_o = false;
-  bool output_fp32 = false;  // O is f32: each row before it would be rounded to `dtype`
+  // The type of O in memory, where it is not `dtype`: f32, each row before it would be rounded, or 8 bits, to which it is
+  // scaled (output_scale_arguments.h).
+  OutputType output = OutputType::as_products;
   // The modifiers of scores before the mask: rows of modifiers.h that change code.
   Modifiers modifiers = {};  // NOLINT(readability-redundant-member-init): for initializers
   bool bias_fp32 = false;    // the bias is f32, not of `dtype`. pipeline=generic only
@@ -102,7 +104,8 @@ struct AskedWords {
   constexpr DataType stored_query_type() const { return query_fp32 ? DataType::fp32 : query_type(); }
   constexpr DataType key_type() const { return integers || narrow_queries ? query_type() : type_in(cache, dtype); }
   constexpr DataType value_type() const { return integers ? dtype : key_type(); }
-  DataType output_type() const { return output_fp32 ? DataType::fp32 : dtype; }
+  constexpr DataType output_type() const { return type_in(output, dtype); }
+  constexpr bool scales_output() const { return is_narrow(output_type()); }
   DataType bias_type() const { return bias_fp32 ? DataType::fp32 : dtype; }
   // Scores are modified: softmax then works on s · c + modifiers instead of raw scores (docs/canonical-arithmetic.md).
   bool modified() const { return modifiers.any(); }
@@ -198,8 +201,8 @@ constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
                                        (words.first_keys && words.mask == Mask::window));
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.integers && !words.output_fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
-         !words.bool_mask && !words.shares_call() && !crowded;
+         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
+         !words.block_lists && !words.bool_mask && !words.shares_call() && !crowded;
 }
 // Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
 // more than 64 dims take all scalar registers.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "templates/attention/kernel/cache_encoding.h"
+#include "templates/attention/kernel/output_scale.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/rule_parts.h"
@@ -45,7 +46,7 @@ constexpr std::array type_rules = {
         }},
     SpecRule{[](const Asked& asked) {
                return is_padded(asked.head_dims()) && asked.spec.pipeline == Pipeline::dualwave &&
-                      asked.spec.output_fp32;
+                      asked.spec.output == OutputType::fp32;
              },
              [](const Asked& asked) {
                return asked.pipeline() + " has no registers for O in fp32 with head dim " + to_text(asked.head_dims()) +
@@ -234,15 +235,30 @@ constexpr std::array type_rules = {
              [](const Asked&) {
                return std::string("split= leaves LSE and O to attention_combine; accepted: no lse, o_store=scalar");
              }},
-    SpecRule{
-        [](const Asked& asked) { return asked.spec.split_keys != 0 && asked.spec.output_fp32; },
-        [](const Asked&) { return std::string("split= leaves parts of f32, whatever O is; accepted: no o=fp32"); }},
-    SpecRule{
-        [](const Asked& asked) { return asked.spec.output_fp32 && asked.spec.output_store != OutputStore::scalar; },
-        [](const Asked&) {
-          return std::string(
-              "o=fp32 stores 16 bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar");
-        }},
+    SpecRule{[](const Asked& asked) {
+               const ForwardKernel& spec = asked.spec;
+               return spec.split_keys != 0 && spec.output != OutputType::as_products &&
+                      !(spec.merged && spec.scales_output());
+             },
+             [](const Asked&) { return std::string("split= leaves parts of f32, whatever O is; accepted: no o="); }},
+    SpecRule{[](const Asked& asked) {
+               return asked.spec.output != OutputType::as_products && asked.spec.output_store != OutputStore::scalar;
+             },
+             [](const Asked& asked) {
+               return "o=" + std::string(to_text(asked.spec.output_type())) + " stores " +
+                      std::to_string(4 * bytes_of(asked.spec.output_type())) +
+                      " bytes of a lane as they are: there is nothing to swap; accepted: auto, scalar";
+             }},
+    SpecRule{[](const Asked& asked) { return !attention::writes(asked.target, asked.spec.output_type()); },
+             [](const Asked& asked) {
+               return attention::refusal_of_output(asked.spec.output_type(), asked.target, "o=").value_or("");
+             }},
+    SpecRule{[](const Asked& asked) { return asked.spec.scales_output() && asked.spec.trans_o; },
+             [](const Asked& asked) {
+               return "o=" + std::string(to_text(asked.spec.output_type())) +
+                      " stores four dims at once; accepted: O whose dims are contiguous and whose rows begin at "
+                      "multiples of 16 bytes";
+             }},
     SpecRule{[](const Asked& asked) { return asked.spec.bias_fp32 && !asked.spec.has(Modifier::bias); },
              [](const Asked&) { return std::string("bias_type=fp32 needs a bias; accepted: bias bias_type=fp32"); }},
     SpecRule{[](const Asked& asked) { return asked.spec.bias_fp32 && overlaps(asked); },

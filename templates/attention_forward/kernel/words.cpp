@@ -42,6 +42,9 @@ Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word
   return taken_word();
 }
 
+std::string output_name(const SpecWord& /*row*/, const ForwardKernel& spec) {
+  return spec.scales_output() ? "o_" + std::string(to_text(spec.output_type())) : std::string();
+}
 std::string rows_name(const SpecWord&, const ForwardKernel& spec) {
   return spec.rows == QueriesOf::all ? std::string() : std::string(families::name_in(rows_names, spec.rows)) + "_rows";
 }

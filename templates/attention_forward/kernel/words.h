@@ -45,6 +45,7 @@ std::string mask_name(const SpecWord& row, const ForwardKernel& spec);
 std::string split_text(const SpecWord& row, const ForwardKernel& spec);
 std::string split_name(const SpecWord& row, const ForwardKernel& spec);
 families::Taken take_split(const SpecWord& row, ForwardKernel& spec, std::string_view word);
+std::string output_name(const SpecWord& row, const ForwardKernel& spec);
 std::string rows_name(const SpecWord& row, const ForwardKernel& spec);
 std::string chunk_waves_text(const SpecWord& row, const ForwardKernel& spec);
 std::string chunk_waves_name(const SpecWord& row, const ForwardKernel& spec);
@@ -95,10 +96,12 @@ inline constexpr auto word_table = std::tuple_cat(
                                          .beside = [](ForwardKernel& spec) { spec.integers = true; },
                                          .described = true}),
         asked<&AskedWords::lse>({.accepted = "lse", .name = "lse", .supported = "LSE on request", .described = true}),
-        asked<&AskedWords::output_fp32>({.accepted = "o=fp32",
-                                         .otherwise = "the type of Q, K and V has no word",
-                                         .supported = "O in fp32 on request",
-                                         .described = true}),
+        families::named<&AskedWords::output, output_types, ForwardKernel, 3>(
+            {.accepted = "o=fp32, o=e4m3, o=e4m3_fnuz, o=i8",
+             .otherwise = "the type of Q, K and V has no word",
+             .supported = "O on request in",
+             .described = true,
+             .name_of = word_kinds::output_name}),
         asked<&AskedWords::trans_q>(
             {.accepted = "trans_q", .name = "trans_q", .supported = "trans_q", .described = true}),
         asked<&AskedWords::trans_k>(

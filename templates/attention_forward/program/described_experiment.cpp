@@ -59,7 +59,7 @@ void take_types(const ProblemDescriptor& from, Experiment& to) {
   to.byte_queries = shape.narrow_queries;
   const DataType type = to.byte_queries ? shape.output_type() : shape.integers ? shape.dtype : shape.query_type();
   to.type = type == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
-  to.output_fp32 = shape.output_type() == DataType::fp32;
+  to.output_fp32 = shape.output == OutputType::fp32;
   to.query_fp32 = shape.query_fp32;
   to.bias_fp32 = shape.bias_fp32;
   to.integers = shape.integers;
@@ -103,6 +103,10 @@ tools::Result<Experiment> parse_experiment(const std::string& descriptor) {
   std::string text;
   const auto parsed = tools::parsed_line(descriptor, text, parse_descriptor);
   if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->shape.scales_output())
+    return tools::failed(tools::ExitCode::unsupported,
+                         "o=" + std::string(to_text(parsed->shape.output_type())) +
+                             ": this command makes no O in 8 bits, whose scale no word says; accepted: o=fp32, no o=");
   return attention::program::with_known_inputs(experiment_of(with_lengths(*parsed), std::move(text)));
 }
 

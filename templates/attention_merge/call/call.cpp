@@ -49,6 +49,10 @@ MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeP
 Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
                              families::LaunchPlan& plan) {
   arguments_.result = stack_of(call_.o, call_.lse);
+  if (is_narrow(problem_.shape.out)) {
+    arguments_.o_scale = reinterpret_cast<std::uintptr_t>(call_.o_scale);
+    arguments_.result.o_scale = call_.o_scale_value;
+  }
   arguments_.stacks = static_cast<std::uint32_t>(call_.part_count);
   for (std::size_t i = 0; i < arguments_.stacks; ++i) {
     const wavejit_attention_part& part = call_.parts[i];

@@ -36,7 +36,7 @@ Row parts_word() {
 
 Row out_word() {
   return families::value_word<Said>(
-      "out", "<bf16|fp16|fp32>",
+      "out", "<bf16|fp16|fp32|e4m3|e4m3_fnuz|i8>",
       [](Said& said, const Word& word, std::string_view value) -> Result<void> {
         const auto named = families::value_in(output_types, value);
         if (!named) return wrong(word, "is not known; accepted: " + families::all_of(output_types, "out="));
@@ -51,7 +51,7 @@ Row out_word() {
 
 WordTable make_rows() {
   return {
-      families::name_word<Said>("bf16, fp16, fp32", "a data type of the parts (bf16, fp16, fp32)", output_types,
+      families::name_word<Said>("bf16, fp16, fp32", "a data type of the parts (bf16, fp16, fp32)", part_types,
                                 [](auto& said) -> auto& { return said.parts; }),
       attention::batch_word<Said>(),
       families::number_word<Said>('q', "q<tokens>", 1, max_tokens, [](auto& said) -> auto& { return said.tokens; }),

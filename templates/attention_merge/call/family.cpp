@@ -48,8 +48,8 @@ class AttentionMerge final : public families::FamilyOf<MergeShape, Described, pa
 
   std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
     std::vector<families::Shape> shapes;
-    for (const auto& [parts, parts_name] : output_types)
-      for (const auto& [out, out_name] : output_types) {
+    for (const auto& [parts, parts_name] : part_types)
+      for (const auto& [out, out_name] : part_types) {
         MergeShape shape;
         shape.parts = parts;
         shape.out = out;

@@ -8,6 +8,7 @@
 #include "families/call/call_head.h"
 #include "families/call/refusal.h"
 #include "families/call/tensor_memory.h"
+#include "templates/attention/call/cache_scales.h"
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/tensors.h"
@@ -38,6 +39,7 @@ constexpr std::uint64_t row_limit_bytes = std::uint64_t{1} << 31U;
 constexpr std::uintptr_t o_alignment = 16;
 constexpr std::int64_t o_stride_granule = 8;
 constexpr const char* types = "1 (fp16), 2 (bf16), 3 (fp32)";
+constexpr const char* result_types = "1 (fp16), 2 (bf16), 3 (fp32), 4 (e4m3), 6 (e4m3_fnuz), 8 (int8)";
 
 [[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
                                            const std::string& accepted) {
@@ -64,9 +66,12 @@ Check check_strides(const Named& named, std::int64_t granule, int head_dimension
 }
 
 // O of a part, or of the result. `first`: whose sizes the others must have.
-Check check_o(const Named& named, const wavejit_tensor& first) {
+Check check_o(const Named& named, const wavejit_tensor& first, bool is_result = false) {
   const wavejit_tensor& t = *named.tensor;
-  if (!wide_type_of(t.dtype)) return refused(field(named, "dtype"), dtype_text(t.dtype), types);
+  const std::optional<DataType> type = attention::type_of(t.dtype);
+  const bool known =
+      type && (is_result ? families::name_in(output_types, *type) != "?" : wide_type_of(t.dtype).has_value());
+  if (!known) return refused(field(named, "dtype"), dtype_text(t.dtype), is_result ? result_types : types);
   if (named.tensor == &first) {
     const std::int64_t most[] = {max_batch, max_tokens, max_heads};
     for (int d = 0; d < 3; ++d)
@@ -179,9 +184,15 @@ Check check_parts(const Call& call) {
 Check check_all(const Call& call) {
   if (auto good = check_parts(call); !good) return good;
   const wavejit_tensor& first = call.parts[0].o;
-  if (auto good = check_o({"o", &call.o}, first); !good) return good;
-  if (call.o.dtype != first.dtype && call.o.dtype != WAVEJIT_FP32 && first.dtype != WAVEJIT_FP32)
-    return refused("o.dtype", dtype_text(call.o.dtype), "that of the parts, " + dtype_text(first.dtype) + ", 3 (fp32)");
+  if (auto good = check_o({"o", &call.o}, first, true); !good) return good;
+  const bool in_bytes = element_bytes_of(call.o) == 1;
+  if (call.o.dtype != first.dtype && call.o.dtype != WAVEJIT_FP32 && first.dtype != WAVEJIT_FP32 && !in_bytes)
+    return refused("o.dtype", dtype_text(call.o.dtype),
+                   "that of the parts, " + dtype_text(first.dtype) + ", 3 (fp32), 4 (e4m3), 6 (e4m3_fnuz), 8 (int8)");
+  if (auto good = attention::check_output_scale(
+          call.o, {.address = call.o_scale, .value = call.o_scale_value, .unused = call.unused});
+      !good)
+    return good;
   if (call.lse.data != nullptr)
     if (auto good = check_lse({"lse", &call.lse}, first); !good) return good;
   if (auto good = check_apart(call); !good) return good;
@@ -206,7 +217,7 @@ Result<MergeProblem> check(const Call* arguments) {
   const Call& call = *arguments;
   if (auto good = check_all(call); !good) return std::unexpected(std::move(good.error()));
   const wavejit_tensor& first = call.parts[0].o;
-  MergeProblem problem = {.shape = {{.parts = *wide_type_of(first.dtype), .out = *wide_type_of(call.o.dtype)}},
+  MergeProblem problem = {.shape = {{.parts = *wide_type_of(first.dtype), .out = *attention::type_of(call.o.dtype)}},
                           .batch = static_cast<std::uint32_t>(first.sizes[0]),
                           .tokens = static_cast<std::uint32_t>(first.sizes[1]),
                           .heads = static_cast<std::uint32_t>(first.sizes[2]),

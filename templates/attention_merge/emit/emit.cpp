@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numbers>
@@ -12,6 +13,7 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/softmax.h"
+#include "templates/attention/emit/output_bytes.h"
 
 namespace wavejit::attention_merge {
 namespace {
@@ -202,7 +204,7 @@ class Emission {
     const Buffer o = o_row(result, result.i64(offsetof(Stack, o)));
     Value* offset = o_offset(result, spec_.out);
     const Values dwords = stored(numbers);
-    constexpr std::size_t of_access = access_bytes / dword_bytes;
+    const std::size_t of_access = std::min<std::size_t>(access_bytes / dword_bytes, dwords.size());
     for (std::size_t first = 0; first < dwords.size(); first += of_access) {
       Value* four = language::gather_dwords(kernel_, std::span(dwords).subspan(first, of_access));
       Value* byte = kernel_.constant(static_cast<int>(first) * dword_bytes);
@@ -216,6 +218,10 @@ class Emission {
         .store(ir_.CreateBitCast(lse, kernel_.i32()), lse_offset, kernel_.constant(0));
   }
   Values stored(Value* numbers) {
+    if (is_narrow(spec_.out))
+      return attention::OutputBytes(kernel_, spec_.out, offsetof(Arguments, o_scale),
+                                    offsetof(Arguments, result) + offsetof(Stack, o_scale))
+          .of(numbers, 0, dims_of_lane);
     if (spec_.out != DataType::fp32)
       return language::convert_packed(kernel_, numbers, 0, dims_of_lane, element_of(spec_.out),
                                       language::NanInput::kept);

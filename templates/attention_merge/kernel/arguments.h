@@ -32,7 +32,8 @@ struct Stack {
   std::uint32_t lse_head_stride = 0;
   std::uint32_t lse_row_bytes = 0;  // 0: there is none
   std::uint32_t parts = 0;
-  std::array<std::uint32_t, 3> unused = {};  // read along with the rest
+  float o_scale = 1;                         // of the result, in 8 bits, without an address of it
+  std::array<std::uint32_t, 2> unused = {};  // read along with the rest
 };
 static_assert(sizeof(Stack) == 96);
 
@@ -44,7 +45,7 @@ struct Arguments {
   std::uint32_t pieces = 0;      // of a head: dims / dims_of_lane
   std::uint32_t lane_shift = 0;  // a head has 1 << lane_shift lanes of a wave
   std::uint32_t heads_of_wave = 0;
-  std::array<std::uint32_t, 2> unused = {};
+  std::uint64_t o_scale = 0;  // of a result in 8 bits, in device memory; null: the result's own
   std::array<Stack, max_stacks> parts = {};
 };
 static_assert(sizeof(Arguments) == (max_stacks + 1) * sizeof(Stack) + 32);

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "targets/targets.h"
+#include "templates/attention/kernel/output_scale.h"
 
 namespace wavejit::attention_merge {
 
@@ -19,9 +20,12 @@ std::optional<std::string> refusal_of(const MergeKernel& spec) {
   const targets::Target* target = targets::find_target(spec.target);
   if (target == nullptr)
     return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
+  if (auto refusal = attention::refusal_of_output(spec.out, *target, "out=")) return refusal;
+  if (is_narrow(spec.out)) return std::nullopt;
   if (spec.out != spec.parts && spec.out != DataType::fp32 && spec.parts != DataType::fp32)
     return "out=" + std::string(families::name_in(output_types, spec.out)) + " of parts in " +
-           std::string(families::name_in(output_types, spec.parts)) + "; accepted: their type, and fp32";
+           std::string(families::name_in(output_types, spec.parts)) +
+           "; accepted: their type, fp32, and types of 8 bits";
   return std::nullopt;
 }
 

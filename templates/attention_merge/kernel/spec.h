@@ -29,8 +29,8 @@ using attention::bytes_of;
 using attention::DataType;
 
 // The types of O: of parts, and of the result.
-inline constexpr families::Names<DataType, 3> output_types = {
-    {{DataType::bf16, "bf16"}, {DataType::fp16, "fp16"}, {DataType::fp32, "fp32"}}};
+inline constexpr auto part_types = attention::wide_types;
+inline constexpr auto output_types = attention::written_types;
 
 // What a problem asks for.
 struct AskedWords {
@@ -51,10 +51,10 @@ struct MergeKernel : AskedWords {
 
 // How each is told, in the order of the text, and in how many bits of a shape's code.
 inline constexpr auto word_table = std::tuple{
-    families::named<&AskedWords::parts, output_types, MergeKernel, 4>(
+    families::named<&AskedWords::parts, part_types, MergeKernel, 4>(
         {.accepted = "bf16, fp16, fp32", .missing = "data type of the parts (bf16, fp16 or fp32)", .supported = "of"}),
     families::named<&AskedWords::out, output_types, MergeKernel, 4>(
-        {.accepted = "out=", .missing = "out=<bf16|fp16|fp32>", .supported = "to"}),
+        {.accepted = "out=", .missing = "out=<bf16|fp16|fp32|e4m3|e4m3_fnuz|i8>", .supported = "to"}),
     families::target_word<MergeKernel>(),
     families::lowering_word<MergeKernel>(),
 };

@@ -215,6 +215,10 @@ class AttentionMerge : public Family {
     std::string text;
     const auto parsed = parsed_line(descriptor, text, parse_descriptor);
     if (!parsed) return std::unexpected(parsed.error());
+    if (is_narrow(parsed->out))
+      return failed(ExitCode::unsupported, "out=" + std::string(families::name_in(output_types, parsed->out)) +
+                                               ": this command makes no result in 8 bits, whose scale no word says; "
+                                               "accepted: out=bf16, out=fp16, out=fp32");
     const Said said = said_of(*parsed, std::move(text));
     const std::shared_ptr<Parts> parts = make_parts(said);
     ArrayProblem problem;

@@ -10,11 +10,16 @@
 #include "codegen/language/control.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
+#include "templates/attention/emit/output_bytes.h"
 #include "templates/cache_append/emit/rotary.h"
 
 namespace wavejit::cache_append {
 namespace {
 
+using attention::between;
+using attention::four_floats;
+using attention::four_integers;
+using attention::least_of;
 using language::Buffer;
 using language::Kernel;
 using language::Value;
@@ -23,18 +28,10 @@ using language::Values;
 constexpr int scale_bytes = 4;
 constexpr int mantissa_bits_of_f32 = 23;
 constexpr int bytes_of_dword = 4;
-constexpr int byte_bits = 8;
 
 Value* fused(Kernel& kernel, Value* a, Value* b, Value* c) {
   return kernel.ir().CreateIntrinsic(llvm::Intrinsic::fma, {kernel.f32()}, {a, b, c});
 }
-
-Value* between(Kernel& kernel, Value* value, float least, float most) {
-  return kernel.ir().CreateIntrinsic(llvm::Intrinsic::amdgcn_fmed3, {kernel.f32()},
-                                     {value, kernel.constant(least), kernel.constant(most)});
-}
-
-float least_of(DataType type) { return type == DataType::i8 ? -limit_of(type) - 1 : -limit_of(type); }
 
 // One scale, many numbers: x / scale as a division in f32 has it. The quotient by the reciprocal is at most a unit off,
 // what is left of x is exact, and the second step rounds as the division does (P. Markstein, "Computation of elementary
@@ -61,29 +58,6 @@ class Division {
   Value* scale_;
   Value* reciprocal_;
 };
-
-Value* four_floats(Kernel& kernel, const std::array<Value*, bytes_of_dword>& numbers, DataType type) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  const bool wide = type == DataType::e5m2 || type == DataType::e5m2_fnuz;
-  const llvm::Intrinsic::ID instruction =
-      wide ? llvm::Intrinsic::amdgcn_cvt_pk_bf8_f32 : llvm::Intrinsic::amdgcn_cvt_pk_fp8_f32;
-  Value* low = ir.CreateIntrinsic(instruction, {},
-                                  {numbers[0], numbers[1], llvm::PoisonValue::get(kernel.i32()), ir.getFalse()});
-  return ir.CreateIntrinsic(instruction, {}, {numbers[2], numbers[3], low, ir.getTrue()});
-}
-
-// Whole numbers in the range of a byte.
-Value* four_integers(Kernel& kernel, const std::array<Value*, bytes_of_dword>& numbers) {
-  llvm::IRBuilder<>& ir = kernel.ir();
-  Value* dword = nullptr;
-  for (int byte = 0; byte < bytes_of_dword; ++byte) {
-    Value* integer = ir.CreateFPToSI(numbers[static_cast<std::size_t>(byte)], kernel.i32());
-    if (byte + 1 < bytes_of_dword) integer = ir.CreateAnd(integer, kernel.constant(0xFF));
-    Value* own = ir.CreateShl(integer, kernel.constant(byte * byte_bits));
-    dword = dword == nullptr ? own : ir.CreateOr(dword, own);
-  }
-  return dword;
-}
 
 Value* four_bytes(Kernel& kernel, const std::array<Value*, bytes_of_dword>& numbers, const Division& division,
                   DataType type) {

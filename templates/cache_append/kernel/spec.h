@@ -17,6 +17,7 @@
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/output_scale.h"
 #include "templates/attention/kernel/types.h"
 #include "templates/cache_append/kernel/arguments.h"
 
@@ -76,19 +77,8 @@ constexpr bool has_rows(const targets::Target& target) {
   return row_of_tiles.latent_dims <= dims_of_lane * target.wave_size;
 }
 
-// The greatest number of a format: that of a token's, or a tile's, is written as this one.
-constexpr float limit_of(DataType type) {
-  switch (type) {
-    case DataType::e4m3:
-      return 448;
-    case DataType::e4m3_fnuz:
-      return 240;
-    case DataType::i8:
-      return 127;
-    default:
-      return 57344;
-  }
-}
+// The greatest number of a token, or of a tile, is written as this one of the format.
+using attention::limit_of;
 // Lower bounds of the scales that the kernel computes: for a token, and for a tile, whose scale is a power of two.
 inline constexpr float least_token_scale = 1e-6F;
 inline constexpr float least_tile_scale = 0x1p-100F;

@@ -119,7 +119,7 @@ std::vector<Case> cases() {
     split.lse = false;
     split.output_store = attention_forward::OutputStore::scalar;
     split.split_keys = attention_forward::chunk_keys;
-    const attention_combine::CombineKernel combine = attention_combine::combine_of(split, false);
+    const attention_combine::CombineKernel combine = attention_combine::combine_of(split);
     const auto and_then = [](std::vector<SubjectProblem> problems, const std::vector<SubjectProblem>& more) {
       problems.insert(problems.end(), more.begin(), more.end());
       return problems;

@@ -609,7 +609,7 @@ TEST_F(Problem, EveryShapeHasItsOwnCode) {
             }
             attention_forward::AttentionShape wide = {
                 {.dtype = dtype, .head_dim_qk = qk, .head_dim_v = v, .mask = mask, .lse = lse}};
-            wide.output_fp32 = true;
+            wide.output = attention::OutputType::fp32;
             EXPECT_EQ(attention_forward::AttentionShape::of_code(wide.code()), wide);
             codes.insert(wide.code());
             ++shapes;

@@ -16,6 +16,7 @@
 #include "templates/attention/emit/cache_scale.h"
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/listed_keys.h"
+#include "templates/attention/emit/output_bytes.h"
 #include "templates/attention/emit/scale.h"
 #include "templates/attention/emit/scattered.h"
 #include "templates/attention/emit/sequence.h"
@@ -318,6 +319,8 @@ class Combine {
 
   // A lane's dims in the type of O.
   Values stored(Value* numbers) {
+    if (is_narrow(spec_.dtype))
+      return attention::OutputBytes(kernel_, spec_.dtype, output_scale_at).of(numbers, 0, dims());
     if (spec_.dtype != DataType::fp32)
       return language::convert_packed(kernel_, numbers, 0, dims(),
                                       spec_.dtype == DataType::bf16 ? Element::bf16 : Element::fp16,

@@ -8,6 +8,7 @@
 
 #include "templates/attention/kernel/cache_scale_arguments.h"
 #include "templates/attention/kernel/key_list_arguments.h"
+#include "templates/attention/kernel/output_scale.h"
 
 namespace wavejit::attention_combine {
 
@@ -50,6 +51,13 @@ struct Arguments {
       0;  // read only by kernels whose spec has causal_flags, and the last: as the split kernel's
 };
 
+// The arguments of kernels whose O is 8 bits.
+struct OutputScaleArguments {
+  Arguments all;
+  attention::OutputScale scale;
+};
+
+inline constexpr std::size_t output_scale_at = offsetof(OutputScaleArguments, scale);
 inline constexpr std::size_t causal_flags_at = offsetof(Arguments, causal_flags);
 
 static_assert(causal_flags_at == 264);

@@ -27,9 +27,13 @@ int threads_of(const CombineKernel& spec) {
   return target == nullptr ? 0 : target->wave_size;
 }
 
-int dims_per_lane(const CombineKernel& spec) { return spec.head_dim > 2 * threads_of(spec) ? most_dims_of_lane : 2; }
+// Four of 8 bits are a dword.
+int dims_per_lane(const CombineKernel& spec) {
+  return spec.head_dim > 2 * threads_of(spec) || is_narrow(spec.dtype) ? most_dims_of_lane : 2;
+}
 
 std::size_t argument_bytes(const CombineKernel& spec) {
+  if (is_narrow(spec.dtype)) return sizeof(OutputScaleArguments);
   if (spec.causal_flags) return sizeof(Arguments);
   if (spec.scaled) return causal_flags_at;
   return spec.listed || spec.trans_o ? offsetof(Arguments, scales) : offsetof(Arguments, lists);
@@ -43,6 +47,9 @@ std::optional<std::string> refusal_of(const CombineKernel& spec) {
   if (spec.head_dim % head_dim_step != 0 || spec.head_dim > largest_head_dim)
     return "head dim " + std::to_string(spec.head_dim) + " has no kernel; accepted: multiples of " +
            std::to_string(head_dim_step) + " up to " + std::to_string(largest_head_dim);
+  if (auto refusal = attention::refusal_of_output(spec.dtype, *target, {})) return refusal;
+  if (is_narrow(spec.dtype) && spec.trans_o)
+    return "O in " + std::string(to_text(spec.dtype)) + " is stored four dims at once; accepted: no trans_o";
   return std::nullopt;
 }
 

@@ -15,9 +15,9 @@ using Word = families::SpecWord<CombineKernel>;
 constexpr families::Names<QueriesOf, 1> rows_names = {{{QueriesOf::few, "few"}}};
 
 constexpr auto words = families::texts_of(std::tuple{
-    families::named<&CombineKernel::dtype, attention::wide_types, CombineKernel>(
-        {.accepted = "bf16, fp16, fp32",
-         .missing = "data type (bf16, fp16 or fp32)",
+    families::named<&CombineKernel::dtype, attention::written_types, CombineKernel>(
+        {.accepted = "bf16, fp16, fp32, e4m3, e4m3_fnuz, i8",
+         .missing = "data type (bf16, fp16, fp32, e4m3, e4m3_fnuz or i8)",
          .name_of = [](const Word&, const CombineKernel& spec) { return std::string(to_text(spec.dtype)); }}),
     families::number<&CombineKernel::head_dim, CombineKernel>({.accepted = "d<n>", .missing = "head dim (d<n>)"}),
     families::flag<&CombineKernel::first_keys, CombineKernel>({.accepted = "first_keys", .name = "first_keys"}),
@@ -50,8 +50,8 @@ std::expected<CombineKernel, std::string> parse_spec(std::string_view text) {
 }
 std::string kernel_name(const CombineKernel& spec) { return families::name_of_kernel(words, spec); }
 
-CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32, bool trans_o) {
-  return {.dtype = output_fp32 ? DataType::fp32 : split.dtype,
+CombineKernel combine_of(const attention_forward::ForwardKernel& split, attention::OutputType output, bool trans_o) {
+  return {.dtype = type_in(output, split.dtype),
           .head_dim = split.head_dim_v,
           .first_keys = split.first_keys && !split.paged,
           .listed = split.listed,

@@ -55,10 +55,12 @@ std::optional<std::string> refusal_of(const CombineKernel& spec);
 // Bytes of the argument struct that a launch hands over (arguments.h).
 std::size_t argument_bytes(const CombineKernel& spec);
 
-// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of f32, whose dims stand
-// side by side or not.
-CombineKernel combine_of(const attention_forward::ForwardKernel& split, bool output_fp32, bool trans_o = false);
+// The kernel that merges what a split kernel leaves, to an O of that kernel's data type or of another, whose dims
+// stand side by side or not.
+CombineKernel combine_of(const attention_forward::ForwardKernel& split,
+                         attention::OutputType output = attention::OutputType::as_products, bool trans_o = false);
 
 using attention::bytes_of;
+using attention::is_narrow;
 
 }  // namespace wavejit::attention_combine
