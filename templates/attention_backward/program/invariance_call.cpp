@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward::program {

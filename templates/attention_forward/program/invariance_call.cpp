@@ -7,7 +7,7 @@
 
 #include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_integers.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_forward::program {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "templates/attention/kernel/canon.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/scheduled.h"
 
 namespace wavejit::attention_forward::program::key_lists {

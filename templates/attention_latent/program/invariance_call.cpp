@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "templates/attention_latent/program/invariance_bytes.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_latent::program {

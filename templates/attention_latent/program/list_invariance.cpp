@@ -17,7 +17,7 @@
 #include "templates/attention_latent/program/dense_walk.h"
 #include "templates/attention_latent/program/device_call.h"
 #include "templates/attention_latent/program/invariance.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/joined.h"
 #include "tools/invariance/runner.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tools/array_problem.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 #include "tools/stored_numbers.h"

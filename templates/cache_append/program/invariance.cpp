@@ -16,7 +16,7 @@
 #include "templates/attention/program/cache_formats.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/array_problem.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 

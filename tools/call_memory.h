@@ -22,10 +22,10 @@ class CallMemory {
     if (values.empty()) return nullptr;
     return static_cast<Element*>(take(values.data(), values.size() * sizeof(Element)));
   }
-  // Filled with what no answer is: NaN of every type.
-  void* out(std::size_t bytes) {
-    return take(std::vector<std::uint8_t>(std::max<std::size_t>(bytes, 4), 0xFF).data(),
-                std::max<std::size_t>(bytes, 4));
+  // Filled with what no answer is, if nobody says otherwise: NaN of every type.
+  void* out(std::size_t bytes, std::uint8_t fill = 0xFF) {
+    const std::vector<std::uint8_t> filled(std::max<std::size_t>(bytes, 4), fill);
+    return take(filled.data(), filled.size());
   }
   template <typename Element>
   std::vector<Element> back(const void* memory, std::size_t count) {
