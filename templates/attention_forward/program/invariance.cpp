@@ -39,12 +39,12 @@ struct Laboratory {
   }
   using Answers = std::vector<Answer>;
   // One packed call.
-  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch, const Dimension& dimension) {
-    Way way;
-    if (dimension.base == Base::listed) way.lists.emplace();
-    way.eight_bits = dimension.base == Base::bytes;
-    way.integers = dimension.base == Base::integers;
-    return run_pieces(engine, batch, all_whole(batch), way);
+  static Change unchanged(const Batch& batch, const Dimension& dimension) {
+    Change change = {.text = {}, .pieces = all_whole(batch)};
+    if (dimension.base == Base::listed) change.way.lists.emplace();
+    change.way.eight_bits = dimension.base == Base::bytes;
+    change.way.integers = dimension.base == Base::integers;
+    return change;
   }
   static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     return run_pieces(engine, batch, change.pieces, change.way);

@@ -33,9 +33,8 @@ struct Laboratory {
   }
   using Answers = std::vector<Answer>;
   // One packed call over 16 bits.
-  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch,
-                                              const Dimension& /*dimension*/) {
-    return run_pieces(engine, batch, all_whole(batch), {});
+  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) {
+    return {.text = {}, .pieces = all_whole(batch)};
   }
   static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     return run_pieces(engine, batch, change.pieces, change.way);

@@ -182,7 +182,6 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
 }
 
 Result<std::vector<MergedBits>> merged_rows(wavejit_engine* engine, const PartBatch& batch, const MergeChange& change) {
-  const tools::Scheduled scheduled(change.schedule);
   std::vector<MergedBits> rows(static_cast<std::size_t>(batch.tokens));
   for (const std::vector<std::int64_t>& tokens : change.calls) {
     CallMemory arrays(engine);
@@ -325,19 +324,16 @@ struct Laboratory {
   static PartBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
     return draw_parts(request);
   }
-  using Answers = std::vector<MergedBits>;
-  static Result<Answers> plain(wavejit_engine* engine, const PartBatch& batch, const Dimension& /*dimension*/) {
-    return merged_rows(engine, batch, unchanged(batch));
+  static MergeChange unchanged(const PartBatch& batch, const Dimension& /*dimension*/) {
+    return attention_merge::program::unchanged(batch);
   }
-  static Result<Answers> changed(wavejit_engine* engine, const PartBatch& batch, const MergeChange& change) {
+  static Result<std::vector<MergedBits>> changed(wavejit_engine* engine, const PartBatch& batch,
+                                                 const MergeChange& change) {
     return merged_rows(engine, batch, change);
   }
-  static void compare(const PartBatch& batch, const Dimension& /*dimension*/, const MergeChange& /*change*/,
-                      const Answers& before, const Answers& after, const auto& tell) {
-    for (std::int64_t token = 0; token < batch.tokens; ++token) {
-      const auto at = static_cast<std::size_t>(token);
-      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
-    }
+  static std::optional<FirstDifference> difference(const PartBatch& batch, const MergedBits& before,
+                                                   const MergedBits& after, std::int64_t token) {
+    return first_difference(batch, before, after, token);
   }
 };
 

@@ -229,7 +229,6 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
 
 // What all calls of a change left of each token.
 Result<std::vector<TokenBits>> appended(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change) {
-  const tools::Scheduled scheduled(change.schedule);
   const Cache cache = cache_of(batch, change);
   CallMemory arrays(engine);
   Targets targets;
@@ -404,19 +403,16 @@ struct Laboratory {
   static TokenBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* engine) {
     return draw_tokens(request, wavejit_engine_target(engine));
   }
-  using Answers = std::vector<TokenBits>;
-  static Result<Answers> plain(wavejit_engine* engine, const TokenBatch& batch, const Dimension& /*dimension*/) {
-    return appended(engine, batch, {.calls = {in_order(batch)}});
+  static TokenChange unchanged(const TokenBatch& batch, const Dimension& /*dimension*/) {
+    return {.calls = {in_order(batch)}};
   }
-  static Result<Answers> changed(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change) {
+  static Result<std::vector<TokenBits>> changed(wavejit_engine* engine, const TokenBatch& batch,
+                                                const TokenChange& change) {
     return appended(engine, batch, change);
   }
-  static void compare(const TokenBatch& batch, const Dimension& /*dimension*/, const TokenChange& /*change*/,
-                      const Answers& before, const Answers& after, const auto& tell) {
-    for (std::int64_t token = 0; token < batch.tokens; ++token) {
-      const auto at = static_cast<std::size_t>(token);
-      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
-    }
+  static std::optional<FirstDifference> difference(const TokenBatch& batch, const TokenBits& before,
+                                                   const TokenBits& after, std::int64_t token) {
+    return first_difference(batch, before, after, token);
   }
 };
 

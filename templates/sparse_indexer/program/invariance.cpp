@@ -24,7 +24,6 @@ namespace {
 using tools::CallMemory;
 using tools::checked;
 using tools::FirstDifference;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -230,10 +229,7 @@ Batch draw_batch(const InvarianceRequest& request) {
   return batch;
 }
 
-struct Dimension {
-  InvarianceDimension told;
-  std::vector<Change> (*changes)(const Batch& batch, tools::Draws& draws);
-};
+using Dimension = tools::DimensionOf<Batch, Change>;
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> all = {
@@ -291,7 +287,6 @@ const std::vector<Dimension>& all_dimensions() {
 
 // The rows of all calls, by their place in the batch.
 Result<std::vector<Answer>> ran(wavejit_engine* engine, const Batch& batch, const Change& change) {
-  const tools::Scheduled scheduled(change.schedule);
   std::vector<Answer> rows(static_cast<std::size_t>(batch.sequences * batch.rows));
   for (const std::vector<Piece>& pieces : change.calls) {
     auto answers = run_call(engine, batch, pieces, change);
@@ -322,16 +317,11 @@ std::optional<FirstDifference> first_difference(const Answer& before, const Answ
 
 struct Laboratory {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, tools::Draws& draws) {
-    return dimension.changes(batch, draws);
-  }
   static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
     return draw_batch(request);
   }
   using Answers = std::vector<Answer>;
-  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
-    return ran(engine, batch, {.calls = {whole(batch)}});
-  }
+  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) { return {.calls = {whole(batch)}}; }
   static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     return ran(engine, batch, change);
   }
