@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/family.h"
 #include "tools/npy.h"
 #include "tools/stored_numbers.h"
@@ -149,9 +150,7 @@ class ArrayRunOf : public ArrayRun {
 
  private:
   void place(CallMemory& memory) final {
-    call_ = {};
-    call_.head.size = sizeof call_;
-    call_.head.family = family;
+    call_ = empty_call<Call>(family);
     fill(call_, memory);
   }
   Result<void> run_call(wavejit_engine* engine, wavejit_call_report* report) final {

@@ -12,6 +12,13 @@
 
 namespace wavejit::tools {
 
+// False: no kernel does it on this engine.
+inline Result<bool> supported(wavejit_status status) {
+  if (status == WAVEJIT_UNSUPPORTED) return false;
+  if (auto done = checked(status); !done) return std::unexpected(done.error());
+  return true;
+}
+
 class CallMemory {
  public:
   explicit CallMemory(wavejit_engine* engine) : engine_(engine) {}

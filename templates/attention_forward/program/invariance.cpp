@@ -11,9 +11,6 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using attention::program::cut;
-using attention::program::first_difference;
-using attention::program::joined;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -51,13 +48,7 @@ struct Laboratory {
   }
   static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
                       const Answers& after, const auto& tell) {
-    const attention::program::AnswerShape shape = batch.answer_shape();
-    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
-      if (!std::ranges::contains(change.pieces, sequence, &RowsOf::sequence)) continue;
-      tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
-           first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
-                            cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
-    }
+    attention::program::compare_sequences(batch, change, before, after, tell);
   }
 };
 

@@ -2,27 +2,14 @@
 // What each dimension of `wavejit invariance` changes about a batch.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "templates/attention_forward/program/invariance_call.h"
 #include "tools/invariance/invariance.h"
-#include "wavejit/simgpu.h"
 
 namespace wavejit::attention_forward::program {
 
-// One changed run: its pieces, which together are whole sequences, and how they lie.
-struct Change {
-  std::string text;
-  std::vector<RowsOf> pieces;
-  Way way = {};
-  std::string pipeline = {};
-  std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
-  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
-};
-
-std::vector<RowsOf> all_whole(const Batch& batch);
+using Change = attention::program::ChangeOfRows<Way>;
 
 // What the changed run is held against: a packed call of the batch.
 enum class Base : std::uint8_t {

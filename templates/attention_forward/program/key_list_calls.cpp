@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/stored_numbers.h"
 
 namespace wavejit::attention_forward::program {
@@ -95,9 +96,7 @@ class Outputs {
 };
 
 Call plain_call(tools::CallMemory& memory, const Batch& batch) {
-  Call call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_FORWARD;
+  auto call = tools::empty_call<Call>(WAVEJIT_ATTENTION_FORWARD);
   call.q = wavejit_dense_tensor(memory.in(batch.q), type_of(batch), batch.sequences, batch.queries, batch.query_heads,
                                 batch.dim);
   call.modifiers.softcap = batch.softcap;

@@ -13,8 +13,6 @@
 namespace wavejit::attention_latent::program {
 namespace {
 
-using attention::program::first_difference;
-using attention::program::joined;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -41,10 +39,7 @@ struct Laboratory {
   }
   static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
                       const Answers& after, const auto& tell) {
-    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
-      if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
-        tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
-             first_difference(batch.answer_shape(), before[sequence], joined(change.pieces, after, sequence)));
+    attention::program::compare_sequences(batch, change, before, after, tell);
   }
 };
 

@@ -20,6 +20,7 @@
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/stored_numbers.h"
 
 namespace wavejit::attention_merge::program {
@@ -130,9 +131,7 @@ std::int64_t output_row(const Said& said) { return said.dims + (said.lse ? dims_
 
 Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* const> inputs, void* output,
                     wavejit_call_report* report) {
-  wavejit_attention_merge_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_MERGE;
+  auto call = tools::empty_call<wavejit_attention_merge_arguments>(WAVEJIT_ATTENTION_MERGE);
   call.part_count = said.stacked ? 1 : static_cast<std::int32_t>(said.count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(call.part_count); ++i) {
     wavejit_attention_part& part = call.parts[i];

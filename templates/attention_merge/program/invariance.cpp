@@ -16,6 +16,7 @@
 
 #include "tools/array_problem.h"
 #include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 #include "tools/stored_numbers.h"
@@ -124,9 +125,7 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
                        .token_a_sequence = change.token_a_sequence};
   const std::vector<std::int64_t> stacks =
       change.stacks.empty() ? std::vector<std::int64_t>(change.parts.size(), 1) : change.stacks;
-  wavejit_attention_merge_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_MERGE;
+  auto call = tools::empty_call<wavejit_attention_merge_arguments>(WAVEJIT_ATTENTION_MERGE);
   call.part_count = static_cast<std::int32_t>(stacks.size());
   std::size_t next = 0;
   for (std::size_t stack = 0; stack < stacks.size(); ++stack) {

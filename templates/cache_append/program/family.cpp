@@ -14,6 +14,7 @@
 #include "templates/cache_append/program/invariance.h"
 #include "templates/cache_append/program/narrow_output.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 
 namespace wavejit::cache_append::program {
 namespace {
@@ -29,9 +30,7 @@ enum Input : std::size_t { keys, values, queries, slots, positions, cosines, sin
 wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* narrow, std::span<void* const> inputs,
                                        void* output) {
   const Said& said = all.said;
-  wavejit_cache_append_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_CACHE_APPEND;
+  auto call = tools::empty_call<wavejit_cache_append_arguments>(WAVEJIT_CACHE_APPEND);
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   wavejit_tensor* targets[] = {&call.k_cache, &call.v_cache, &call.q_out};
   for (std::size_t side = 0; side < 3; ++side) {

@@ -17,6 +17,7 @@
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 #include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 
@@ -155,9 +156,7 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
     if (batch.rotary != WAVEJIT_ROTARY_NONE)
       positions.push_back(token < 0 ? 0 : batch.positions[static_cast<std::size_t>(token)]);
   }
-  wavejit_cache_append_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_CACHE_APPEND;
+  auto call = tools::empty_call<wavejit_cache_append_arguments>(WAVEJIT_CACHE_APPEND);
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   for (std::size_t side = 0; side < tensor_sides; ++side) {
     const std::int64_t row = batch.dims[side] + change.gap;

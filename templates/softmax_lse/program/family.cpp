@@ -15,6 +15,7 @@
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/stored_numbers.h"
 #include "tools/variants/variants.h"
 
@@ -147,9 +148,7 @@ class SoftmaxLse : public Family {
     problem.launch = [said, has_weights](wavejit_engine* engine, std::span<void* const> inputs, void* output,
                                          wavejit_call_report* report) {
       const std::int64_t bytes = said->scores == WAVEJIT_FP32 ? 4 : 2;
-      wavejit_softmax_lse_arguments call{};
-      call.head.size = sizeof call;
-      call.head.family = WAVEJIT_SOFTMAX_LSE;
+      auto call = tools::empty_call<wavejit_softmax_lse_arguments>(WAVEJIT_SOFTMAX_LSE);
       call.scores =
           dense(static_cast<const char*>(inputs[0]) + (shifted(*said) * bytes), said->scores, *said, said->keys);
       if (has_weights) call.weights = dense(output, said->weights, *said, said->keys);

@@ -24,6 +24,7 @@
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/variants/variants.h"
 
 namespace wavejit::sparse_indexer::program {
@@ -206,9 +207,7 @@ std::vector<std::vector<std::byte>> arrays_of(const Said& said, const Numbers& n
 }
 
 wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const> given, void* output) {
-  wavejit_sparse_indexer_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_SPARSE_INDEXER;
+  auto call = tools::empty_call<wavejit_sparse_indexer_arguments>(WAVEJIT_SPARSE_INDEXER);
   if (said.given()) {
     call.scores = wavejit_dense_tensor(given[scores], WAVEJIT_FP32, said.batch, said.rows, 1, said.keys);
   } else {

@@ -15,6 +15,7 @@
 
 #include "tools/array_problem.h"
 #include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 
@@ -138,9 +139,7 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
   const auto type = batch.fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   const auto all_rows = static_cast<std::size_t>(in.batch * in.rows);
   const std::int64_t inner = change.page == 0 ? in.keys : change.page;
-  wavejit_sparse_indexer_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_SPARSE_INDEXER;
+  auto call = tools::empty_call<wavejit_sparse_indexer_arguments>(WAVEJIT_SPARSE_INDEXER);
   call.queries = wavejit_dense_tensor(arrays.in(in.queries), type, in.batch, in.rows, batch.heads, index_dims);
   call.keys = wavejit_dense_tensor(arrays.in(in.vectors), type, in.slots / inner, inner, 1, index_dims);
   call.weights = wavejit_dense_tensor(arrays.in(in.weights), WAVEJIT_FP32, in.batch, in.rows, batch.heads, 1);
