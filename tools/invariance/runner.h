@@ -11,7 +11,7 @@
 //     static std::optional<FirstDifference> difference(const Batch&, const Answer& before, const Answer& after,
 //                                                      std::int64_t token);
 //   };
-//   static const tools::InvarianceOf<Laboratory> only;
+//   tools::only<tools::InvarianceOf<Laboratory>>()
 //
 // `draw` may have a Result; `changed` an optional of one, empty where no kernel does it on this engine. In the place of
 // `difference` a laboratory may have `compare`, which tells of each sequence itself:
@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/family.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/invariance.h"
 #include "tools/invariance/scheduled.h"

@@ -161,9 +161,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& gradient_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& gradient_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_backward::program

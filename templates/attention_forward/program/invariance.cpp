@@ -54,9 +54,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& attention_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& attention_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_forward::program

@@ -24,9 +24,6 @@ struct KeyListLaboratory : attention::program::ListLaboratory<KeyListBatch> {
 
 }  // namespace
 
-const tools::Invariance& key_list_invariance() {
-  static const tools::InvarianceOf<KeyListLaboratory> only;
-  return only;
-}
+const tools::Invariance& key_list_invariance() { return tools::only<tools::InvarianceOf<KeyListLaboratory>>(); }
 
 }  // namespace wavejit::attention_forward::program

@@ -45,9 +45,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& latent_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& latent_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_latent::program

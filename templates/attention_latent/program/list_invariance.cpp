@@ -205,8 +205,8 @@ struct LatentListLaboratory : attention::program::ListLaboratory<ListBatch> {
 }  // namespace
 
 const tools::Invariance& invariance_with_lists() {
-  static const tools::InvarianceOf<LatentListLaboratory> lists;
-  static const tools::JoinedInvariance both = {&latent_invariance(), &lists};
+  static const tools::JoinedInvariance both = {&latent_invariance(),
+                                               &tools::only<tools::InvarianceOf<LatentListLaboratory>>()};
   return both;
 }
 

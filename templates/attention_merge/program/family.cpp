@@ -129,8 +129,7 @@ wavejit_tensor lse_tensor(const Said& said, void* lse, std::int64_t row) {
 // Elements of O's type that a row of the output has: with LSE eight more, the first of which hold it.
 std::int64_t output_row(const Said& said) { return said.dims + (said.lse ? dims_of_lane : 0); }
 
-Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                    wavejit_call_report* report) {
+wavejit_attention_merge_arguments call_of(const Said& said, std::span<void* const> inputs, void* output) {
   auto call = tools::empty_call<wavejit_attention_merge_arguments>(WAVEJIT_ATTENTION_MERGE);
   call.part_count = said.stacked ? 1 : static_cast<std::int32_t>(said.count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(call.part_count); ++i) {
@@ -148,8 +147,7 @@ Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* co
   if (said.lse)
     call.lse = lse_tensor(said, static_cast<char*>(output) + (said.dims * element),
                           row * element / static_cast<std::int64_t>(sizeof(float)));
-  call.head.report = report;
-  return checked(wavejit_attention_merge(engine, &call, nullptr));
+  return call;
 }
 
 float told_lse(double lse) { return std::isinf(lse) ? no_key : static_cast<float>(lse); }
@@ -179,6 +177,35 @@ void judge_lse(ArrayProblem& problem, const std::shared_ptr<Parts>& parts) {
     std::memcpy(&number, row.data() + (at * element), sizeof number);
     return at == dims ? told_lse(static_cast<double>(number)) : number;
   };
+}
+
+ArrayProblem problem_of(const Said& said) {
+  const std::shared_ptr<Parts> parts = make_parts(said);
+  ArrayProblem problem;
+  problem.text = said.text;
+  problem.type = half_of(said.type);
+  problem.rows = said.rows();
+  problem.columns = said.dims;
+  const std::size_t of_tensor = said.stacked ? said.count : 1;
+  for (std::size_t first = 0; first < said.count; first += of_tensor) {
+    problem.inputs.push_back(parts->o_bytes(first, of_tensor));
+    problem.inputs.push_back(parts->lse_bytes(first, of_tensor));
+  }
+  if (said.lse) judge_lse(problem, parts);
+  set_call(
+      problem, [said](std::span<void* const> inputs, void* output) { return call_of(said, inputs, output); },
+      wavejit_attention_merge);
+  problem.exact = [parts](std::int64_t row) {
+    MergedRow exact = parts->exact(row);
+    if (parts->said.lse) exact.o.push_back(static_cast<double>(told_lse(exact.lse)));
+    return std::move(exact.o);
+  };
+  // O is below 1, and LSE below 16: f32 statistics cost a few of their last bits, O's type half of its own.
+  constexpr double of_statistics = 4e-6;
+  problem.allowed = of_statistics + (said.type == WAVEJIT_BF16   ? 1.0 / 512
+                                     : said.type == WAVEJIT_FP16 ? 1.0 / 4096
+                                                                 : 0);
+  return problem;
 }
 
 class AttentionMerge : public Family {
@@ -211,43 +238,12 @@ class AttentionMerge : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    std::string text;
-    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
-    if (!parsed) return std::unexpected(parsed.error());
-    const Said said = said_of(*parsed, std::move(text));
-    const std::shared_ptr<Parts> parts = make_parts(said);
-    ArrayProblem problem;
-    problem.text = said.text;
-    problem.type = half_of(said.type);
-    problem.rows = said.rows();
-    problem.columns = said.dims;
-    const std::size_t of_tensor = said.stacked ? said.count : 1;
-    for (std::size_t first = 0; first < said.count; first += of_tensor) {
-      problem.inputs.push_back(parts->o_bytes(first, of_tensor));
-      problem.inputs.push_back(parts->lse_bytes(first, of_tensor));
-    }
-    if (said.lse) judge_lse(problem, parts);
-    problem.launch = [said](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                            wavejit_call_report* report) { return launch(said, engine, inputs, output, report); };
-    problem.exact = [parts](std::int64_t row) {
-      MergedRow exact = parts->exact(row);
-      if (parts->said.lse) exact.o.push_back(static_cast<double>(told_lse(exact.lse)));
-      return std::move(exact.o);
-    };
-    // O is below 1, and LSE below 16: f32 statistics cost a few of their last bits, O's type half of its own.
-    constexpr double of_statistics = 4e-6;
-    problem.allowed = of_statistics + (said.type == WAVEJIT_BF16   ? 1.0 / 512
-                                       : said.type == WAVEJIT_FP16 ? 1.0 / 4096
-                                                                   : 0);
-    return make_problem(std::move(problem));
+    return parsed_problem(descriptor, parse_descriptor, said_of, problem_of);
   }
 };
 
 }  // namespace
 
-const tools::Family& family() {
-  static const AttentionMerge only;
-  return only;
-}
+const tools::Family& family() { return tools::only<AttentionMerge>(); }
 
 }  // namespace wavejit::attention_merge::program

@@ -338,9 +338,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& merge_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& merge_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_merge::program

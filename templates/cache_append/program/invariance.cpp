@@ -417,9 +417,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& append_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& append_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::cache_append::program

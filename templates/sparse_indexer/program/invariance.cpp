@@ -337,9 +337,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& indexer_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& indexer_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::sparse_indexer::program
