@@ -34,6 +34,15 @@ class CallMemory {
     const std::vector<std::uint8_t> filled(std::max<std::size_t>(bytes, 4), fill);
     return take(filled.data(), filled.size());
   }
+  // What somebody else has made.
+  void* hold(Result<DeviceArray> array) {
+    if (!array) {
+      keep(std::unexpected(array.error()));
+      return nullptr;
+    }
+    arrays_.push_back(*std::move(array));
+    return arrays_.back().data();
+  }
   template <typename Element>
   std::vector<Element> back(const void* memory, std::size_t count) {
     std::vector<Element> values(count);
@@ -49,13 +58,8 @@ class CallMemory {
  private:
   void* take(const void* values, std::size_t bytes) {
     auto array = DeviceArray::allocate(engine_, bytes);
-    if (!array) {
-      keep(std::unexpected(array.error()));
-      return nullptr;
-    }
-    keep(array->copy_in(values));
-    arrays_.push_back(std::move(*array));
-    return arrays_.back().data();
+    if (array) keep(array->copy_in(values));
+    return hold(std::move(array));
   }
 
   wavejit_engine* engine_;

@@ -72,6 +72,22 @@ struct ChangeOfRows {
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
 
+// What any attention is asked for.
+template <typename Change, typename Batch>
+std::vector<Change> alone(const Batch& batch, tools::Draws& /*draws*/) {
+  std::vector<Change> changes;
+  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
+  return changes;
+}
+template <typename Change, typename Batch>
+std::vector<Change> permuted(const Batch& batch, tools::Draws& draws) {
+  return {{.text = "permuted", .pieces = shuffled(all_whole(batch), draws)}};
+}
+template <typename Change, typename Batch>
+std::vector<Change> rechunked(const Batch& batch, tools::Draws& draws) {
+  return {{.text = "in pieces", .pieces = in_pieces(all_whole(batch), draws)}};
+}
+
 // Everything that rows of a sequence got: O [rows][query heads][dim] and LSE [rows][query heads], as bits.
 struct RowAnswer {
   std::vector<std::uint16_t> o;
@@ -97,17 +113,24 @@ RowAnswer cut(const AnswerShape& shape, RowAnswer answer, std::int64_t rows);
 std::optional<tools::FirstDifference> first_difference(const AnswerShape& shape, const RowAnswer& before,
                                                        const RowAnswer& after);
 
-// Tells of each sequence that a changed run has.
-template <typename Batch, typename Change, typename Tell>
-void compare_sequences(const Batch& batch, const Change& change, std::span<const RowAnswer> before,
-                       std::span<const RowAnswer> after, const Tell& tell) {
-  const AnswerShape shape = batch.answer_shape();
-  for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
-    if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
-      tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
-           first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
-                            cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
-}
+// A laboratory of such batches: what a family still says is `dimensions`, `changes`, `draw` and `unchanged`.
+template <typename Batch, typename Dimension, typename Change>
+struct RowsLaboratory {
+  using Answers = std::vector<RowAnswer>;
+  static tools::Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch,
+                                                       const Change& change) {
+    return run_pieces(engine, batch, change.pieces, change.way);
+  }
+  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
+                      const Answers& after, const auto& tell) {
+    const AnswerShape shape = batch.answer_shape();
+    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
+      if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
+        tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
+             first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
+                              cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
+  }
+};
 
 // O [row][head][dim] and LSE [head][row] of packed rows in device memory.
 class RowOutputs {

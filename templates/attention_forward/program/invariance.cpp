@@ -12,15 +12,14 @@ namespace wavejit::attention_forward::program {
 namespace {
 
 using tools::InvarianceRequest;
-using tools::Result;
 
-struct Laboratory {
+struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
   static int base(const Dimension& dimension) { return static_cast<int>(dimension.base); }
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
     std::vector<Change> changes = dimension.changes(batch, draws);
-    if (dimension.base == Base::cached || dimension.base == Base::bytes) over_8_bits(batch, changes);
-    if (dimension.base == Base::integers) over_integers(batch, changes);
+    const Base base = dimension.base;
+    if (base == Base::cached || base == Base::bytes || base == Base::integers) over_bytes(base, batch, changes);
     return changes;
   }
   static Batch draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
@@ -34,7 +33,6 @@ struct Laboratory {
     if (dimension.base == Base::bytes) make_cached_queries(batch);
     return batch;
   }
-  using Answers = std::vector<Answer>;
   // One packed call.
   static Change unchanged(const Batch& batch, const Dimension& dimension) {
     Change change = {.text = {}, .pieces = all_whole(batch)};
@@ -42,13 +40,6 @@ struct Laboratory {
     change.way.eight_bits = dimension.base == Base::bytes;
     change.way.integers = dimension.base == Base::integers;
     return change;
-  }
-  static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
-    return run_pieces(engine, batch, change.pieces, change.way);
-  }
-  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
-                      const Answers& after, const auto& tell) {
-    attention::program::compare_sequences(batch, change, before, after, tell);
   }
 };
 

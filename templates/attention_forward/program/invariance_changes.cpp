@@ -27,15 +27,9 @@ std::vector<RowsOf> whole_of_share(const Batch& batch, std::size_t share, std::s
   return pieces;
 }
 
-std::vector<Change> alone(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
-  return changes;
-}
-
-std::vector<Change> permuted(const Batch& batch, Draws& draws) {
-  return {{.text = "permuted", .pieces = attention::program::shuffled(all_whole(batch), draws)}};
-}
+using attention::program::alone;
+using attention::program::permuted;
+using attention::program::rechunked;
 
 // Sequences that may stand in one dense tensor. Long ones by themselves: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t shares) {
@@ -86,10 +80,6 @@ std::vector<Change> padded_left(const Batch& batch, Draws& draws) {
   return {{.text = paging.text() + ", padding in front",
            .pieces = all_whole(batch),
            .way = {.keys = {.pages = paging, .left_padding = true}}}};
-}
-
-std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
-  return {{.text = "in pieces", .pieces = attention::program::in_pieces(all_whole(batch), draws)}};
 }
 
 std::vector<Change> token_by_token(const Batch& batch, Draws&) {
@@ -223,7 +213,7 @@ std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
   Change change = {.text = "a bool mask", .pieces = all_whole(batch), .way = {.bool_mask = true}};
   switch (batch.number % 4) {
     case 1:
-      change.pieces = rechunked(batch, draws).front().pieces;
+      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
@@ -247,7 +237,7 @@ std::vector<Change> by_bias(const Batch& batch, Draws& draws) {
   Change change = {.text = "a bias by tile", .pieces = all_whole(batch), .way = {.bias_by_tile = true}};
   switch (batch.number % 4) {
     case 1:
-      change.pieces = rechunked(batch, draws).front().pieces;
+      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
@@ -306,13 +296,13 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
 
 std::vector<Dimension> of_plain_calls() {
   return {
-      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone},
-      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone<Change, Batch>},
+      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted<Change, Batch>},
       {.told = {.name = "padded", .changes = "dense keys, up to 90 % NaN behind the sequence"}, .changes = padded},
       {.told = {.name = "left-padding", .changes = "up to 90 % NaN in front of the sequence, dense and in pages"},
        .changes = padded_left},
       {.told = {.name = "rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked},
+       .changes = rechunked<Change, Batch>},
       {.told = {.name = "token-by-token", .changes = "each query by itself"}, .changes = token_by_token},
       {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
       {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
@@ -351,13 +341,9 @@ std::vector<Dimension> of_plain_calls() {
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
     std::vector<Dimension> all = of_plain_calls();
-    std::vector<Dimension> cached = cache_dimensions(all);
-    std::vector<Dimension> of_bytes = byte_query_dimensions(all);
-    std::vector<Dimension> of_integers = integer_dimensions(all);
+    std::vector<Dimension> of_bytes = byte_dimensions(all);
     std::ranges::move(list_dimensions(), std::back_inserter(all));
-    std::ranges::move(cached, std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));
-    std::ranges::move(of_integers, std::back_inserter(all));
     return all;
   }();
   return dimensions;

@@ -29,16 +29,10 @@ struct Dimension {
   Base base = Base::plain;
 };
 const std::vector<Dimension>& all_dimensions();
-// Those over caches of 8 bits: what plain calls are asked for, and of keys that lie in rows
-// (invariance_cache_changes.cpp).
-std::vector<Dimension> cache_dimensions(const std::vector<Dimension>& plain);
-// Those of queries in 8 bits, likewise.
-std::vector<Dimension> byte_query_dimensions(const std::vector<Dimension>& plain);
-// Those of Q and K in int8 (invariance_integer_changes.cpp), and as a batch is asked for them.
-std::vector<Dimension> integer_dimensions(const std::vector<Dimension>& plain);
-void over_integers(const Batch& batch, std::vector<Change>& changes);
-// As a cached batch is asked for it.
-void over_8_bits(const Batch& batch, std::vector<Change>& changes);
+// Those over caches and queries of 8 bits: what plain calls are asked for, and of keys that lie in rows
+// (invariance_byte_changes.cpp); and as a batch of theirs is asked for it.
+std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain);
+void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes);
 // Those of lists of key blocks (invariance_list_changes.cpp).
 std::vector<Dimension> list_dimensions();
 

@@ -14,9 +14,8 @@ namespace wavejit::attention_latent::program {
 namespace {
 
 using tools::InvarianceRequest;
-using tools::Result;
 
-struct Laboratory {
+struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
   static int base(const Dimension& dimension) { return dimension.cached ? 1 : 0; }
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
@@ -29,17 +28,9 @@ struct Laboratory {
     if (dimension.cached) make_cached(batch);
     return batch;
   }
-  using Answers = std::vector<Answer>;
   // One packed call over 16 bits.
   static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) {
     return {.text = {}, .pieces = all_whole(batch)};
-  }
-  static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
-    return run_pieces(engine, batch, change.pieces, change.way);
-  }
-  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
-                      const Answers& after, const auto& tell) {
-    attention::program::compare_sequences(batch, change, before, after, tell);
   }
 };
 

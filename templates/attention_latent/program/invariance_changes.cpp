@@ -20,15 +20,9 @@ using attention::program::Garbage;
 
 constexpr std::int64_t all_rows = std::numeric_limits<std::int64_t>::max();
 
-std::vector<Change> alone(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
-  return changes;
-}
-
-std::vector<Change> permuted(const Batch& batch, Draws& draws) {
-  return {{.text = "permuted", .pieces = attention::program::shuffled(all_whole(batch), draws)}};
-}
+using attention::program::alone;
+using attention::program::permuted;
+using attention::program::rechunked;
 
 // Sequences of as many rows, up to `most` of them, in one dense call. Long ones together: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t most) {
@@ -161,10 +155,6 @@ std::vector<Change> by_heads(const Batch& batch, Draws& draws) {
            .way = {.head_ends = std::move(ends)}}};
 }
 
-std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
-  return {{.text = "in pieces", .pieces = attention::program::in_pieces(all_whole(batch), draws)}};
-}
-
 std::vector<Change> token_by_token(const Batch& batch, Draws&) {
   const std::vector<RowsOf> whole = all_whole(batch);
   return {{.text = "a token at a time", .pieces = attention::program::row_by_row(whole, all_rows)}};
@@ -197,8 +187,10 @@ std::vector<Change> doubled_scales(const Batch& batch, Draws&) {
 
 const std::vector<Dimension>& plain_dimensions() {
   static const std::vector<Dimension> dimensions = {
-      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"}, .changes = alone},
-      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"},
+       .changes = alone<Change, Batch>},
+      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"},
+       .changes = permuted<Change, Batch>},
       {.told = {.name = "latent-padded", .changes = "dense, up to 149 rows of NaN behind the longest"},
        .changes = padded},
       {.told = {.name = "latent-hidden", .changes = "NaN or infinity between the sequences"}, .changes = hidden},
@@ -215,7 +207,7 @@ const std::vector<Dimension>& plain_dimensions() {
        .changes = in_rounds},
       {.told = {.name = "latent-heads", .changes = "heads in two or three calls"}, .changes = by_heads},
       {.told = {.name = "latent-rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked},
+       .changes = rechunked<Change, Batch>},
       {.told = {.name = "latent-decode", .changes = "each query by itself"}, .changes = token_by_token},
       {.told = {.name = "latent-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
        .changes = repeated},
