@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/canonical_line.h"
 #include "tools/family.h"
 #include "tools/half.h"
 
@@ -58,6 +59,15 @@ struct ArrayProblem {
 
 std::unique_ptr<Problem> make_problem(ArrayProblem problem);
 
+// A family's Family::parse: `said_of` makes numbers of what its `parse` says, `problem_of` arrays of those.
+template <typename Parse, typename SaidOf, typename ProblemOf>
+Result<std::unique_ptr<Problem>> parsed_problem(const std::string& descriptor, Parse parse, SaidOf said_of,
+                                                ProblemOf problem_of) {
+  auto said = parsed_into(descriptor, parse, said_of);
+  if (!said) return std::unexpected(said.error());
+  return make_problem(problem_of(*std::move(said)));
+}
+
 // `call_with(inputs, output)`: the struct of a call, which `run` launches (wavejit_…). Its workspace is asked of it, too.
 template <typename CallWith, typename Run>
 void set_call(ArrayProblem& problem, const CallWith& call_with, Run run) {
@@ -80,6 +90,13 @@ void set_call(ArrayProblem& problem, const CallWith& call_with, Run run) {
 // A line that was understood. Its arrays may be gigabytes: `make` makes them when somebody runs it.
 std::unique_ptr<Problem> make_lazy_problem(std::string text, std::int64_t keys,
                                            std::function<std::unique_ptr<Problem>()> make);
+
+// The same of what a family's parser gives (`text` and `key_length`); `make` gets the text.
+template <typename Parsed, typename Make>
+Result<std::unique_ptr<Problem>> lazy_problem(const Result<Parsed>& parsed, Make make) {
+  if (!parsed) return std::unexpected(parsed.error());
+  return make_lazy_problem(parsed->text, parsed->key_length, [text = parsed->text, make] { return make(text); });
+}
 
 // Uniform in (−1, 1), the same for the same seed on every machine.
 std::vector<float> seeded_values(std::uint64_t seed, std::size_t count);

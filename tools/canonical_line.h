@@ -26,4 +26,14 @@ auto parsed_line(const std::string& descriptor, std::string& text, Parse parse)
   return *std::move(parsed);
 }
 
+// What a family makes of it and of the canonical line.
+template <typename Parse, typename Make>
+auto parsed_into(const std::string& descriptor, Parse parse, Make make)
+    -> Result<decltype(make(*parse(std::string_view()), std::string()))> {
+  std::string text;
+  const auto parsed = parsed_line(descriptor, text, parse);
+  if (!parsed) return std::unexpected(parsed.error());
+  return make(*parsed, std::move(text));
+}
+
 }  // namespace wavejit::tools

@@ -48,6 +48,13 @@ class Invariance;  // invariance/invariance.h
 struct Variant;    // variants/variants.h
 class Variants;
 
+// The one of its kind.
+template <typename Type>
+const Type& only() {
+  static const Type one;
+  return one;
+}
+
 // ---- A problem and its case -----------------------------------------------------------------------------------------
 
 // Workgroups first, first + step, … of a launch, as the simulated GPU counts them. `total` 0: all of them.

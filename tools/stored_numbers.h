@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "tools/half.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::tools {
 
 // "fp32", "fp16", "bf16": WAVEJIT_FP32, …
 std::int32_t type_named(std::string_view name);
+constexpr std::int32_t type_of(HalfType type) { return type == HalfType::fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16; }
 std::size_t bytes_of_type(std::int32_t type);
 // Nothing: fp32, or no type.
 std::optional<HalfType> half_of(std::int32_t type);

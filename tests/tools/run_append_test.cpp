@@ -224,7 +224,8 @@ TEST_F(RunAppendTest, SlotsAndPositionsAreIntegers) {
 TEST_F(RunAppendTest, WhatIsWrongIsOneLine) {
   const Outcome nothing = run({});
   expect_one_line_error(nothing, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("--k-cache FILE.npy, --v-cache FILE.npy and --q-out FILE.npy are accepted"));
+  EXPECT_THAT(nothing.err,
+              HasSubstr("--k-cache, --v-cache, --q-out, --k-scale-out and --v-scale-out FILE.npy are accepted"));
   const Outcome queries = run({"--q-out", scratch_ / "turned.npy"});
   expect_one_line_error(queries, 2);
   EXPECT_THAT(queries.err, HasSubstr("--q-out needs --q FILE.npy"));

@@ -414,6 +414,10 @@ TEST_F(RunCommandTest, NoOutputReplacesAnInput) {
   std::filesystem::create_symlink("k.npy", scratch_ / "link.npy");
   expect_refused(call("sim:gfx950", {"--lse", scratch_ / "link.npy"}), 2, "it is also --k; another name is accepted");
   EXPECT_EQ(read_text(scratch_ / "k.npy"), before);
+  const std::vector<std::int64_t> heads = {4};
+  write_text(scratch_ / "sink.npy", npy_bytes(std::vector<float>(4), heads));
+  expect_refused(call("sim:gfx950", {"--sink", scratch_ / "sink.npy", "--lse", scratch_ / "sink.npy"}), 2,
+                 "it is also --sink; another name is accepted");
 }
 
 TEST_F(RunCommandTest, BadDevicesAreNamed) {

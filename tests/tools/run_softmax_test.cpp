@@ -66,7 +66,7 @@ TEST_F(RunSoftmaxTest, EachTypeAndLseAlone) {
 TEST_F(RunSoftmaxTest, WhatIsWrongIsOneLine) {
   const Outcome nothing = run({});
   EXPECT_EQ(nothing.code, 2);
-  EXPECT_THAT(nothing.err, HasSubstr("--out FILE.npy and --lse FILE.npy are accepted"));
+  EXPECT_THAT(nothing.err, HasSubstr("--out and --lse FILE.npy are accepted"));
   expect_one_line_error(nothing, 2);
   const Outcome window = run({"--lse", scratch_ / "l.npy", "--window", "3"});
   expect_one_line_error(window, 2);

@@ -3,19 +3,25 @@
 // and compares what its sequences got:
 //
 //   struct Laboratory {
-//     static const std::vector<Dimension>& dimensions();  // each has `told`
-//     static std::vector<Change> changes(const Dimension&, const Batch&, Draws&);  // none: nothing to change
+//     static const std::vector<Dimension>& dimensions();  // DimensionOf<Batch, Change>, or what has `told` and more
 //     static Batch draw(const InvarianceRequest&, const Dimension&, wavejit_engine*);
-//     static Result<Answers> plain(wavejit_engine*, const Batch&, const Dimension&);
+//     static Change unchanged(const Batch&, const Dimension&);  // the run that others are held against
 //     static Result<Answers> changed(wavejit_engine*, const Batch&, const Change&);
-//     // tell(sequence, descriptor, difference) of each sequence.
-//     static void compare(const Batch&, const Dimension&, const Change&, const Answers& before, Answers after, tell);
+//     // One answer a token: where two answers to it part, and what the batch is called (Batch::descriptor()).
+//     static std::optional<FirstDifference> difference(const Batch&, const Answer& before, const Answer& after,
+//                                                      std::int64_t token);
 //   };
-//   static const tools::InvarianceOf<Laboratory> only;
+//   tools::only<tools::InvarianceOf<Laboratory>>()
 //
-// `draw` may have a Result; `plain` and `changed` an optional of one, empty where no kernel does it on this engine.
-// A laboratory whose dimensions have different batches has `base(dimension)`: what shares a base shares a batch and its
-// plain run. A change may have a `pipeline` (EngineWith) and a `schedule` of waves.
+// `draw` may have a Result; `changed` an optional of one, empty where no kernel does it on this engine. In the place of
+// `difference` a laboratory may have `compare`, which tells of each sequence itself:
+//
+//     static void compare(const Batch&, const Dimension&, const Change&, const Answers& before, Answers after, tell);
+//     … tell(sequence, descriptor, difference);
+//
+// A laboratory whose dimensions do not all ask `dimension.changes` has `changes(dimension, batch, draws)`. One whose
+// dimensions have different batches has `base(dimension)`: what shares a base shares a batch and its unchanged run. A
+// change may have a `pipeline` (EngineWith) and a `schedule` of waves.
 #pragma once
 
 #include <algorithm>
@@ -27,11 +33,19 @@
 #include <utility>
 #include <vector>
 
+#include "tools/family.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/invariance.h"
 #include "tools/invariance/scheduled.h"
 
 namespace wavejit::tools {
+
+template <typename Batch, typename Change>
+struct DimensionOf {
+  InvarianceDimension told;
+  // None: the batch has nothing to change.
+  std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
+};
 
 template <typename Laboratory>
 class InvarianceOf final : public Invariance {
@@ -82,7 +96,8 @@ class InvarianceOf final : public Invariance {
     if (!answer) return std::unexpected(std::move(answer.error()));
     return std::optional<Value>(*std::move(answer));
   }
-  using Answer = decltype(answer_of(Laboratory::plain(nullptr, std::declval<Batch>(), std::declval<Dimension>())));
+  using Change = decltype(Laboratory::unchanged(std::declval<Batch>(), std::declval<Dimension>()));
+  using Answer = decltype(answer_of(Laboratory::changed(nullptr, std::declval<Batch>(), std::declval<Change>())));
 
   struct Base {
     std::optional<Batch> batch;
@@ -104,12 +119,12 @@ class InvarianceOf final : public Invariance {
           tell);
     };
     Draws draws(~request.seed, request.batch);
-    const auto changes = Laboratory::changes(dimension, batch, draws);
+    const std::vector<Change> changes = changes_of(dimension, batch, draws);
     if (changes.empty()) return {};
     if (!base.plain) {
       const auto engine = engine_with({});
       if (!engine) return std::unexpected(engine.error());
-      base.plain = answer_of(Laboratory::plain(*engine, batch, dimension));
+      base.plain = answer_of(Laboratory::changed(*engine, batch, Laboratory::unchanged(batch, dimension)));
     }
     const Answer& plain = *base.plain;
     if (!plain) return failed(plain.error(), {});
@@ -128,13 +143,32 @@ class InvarianceOf final : public Invariance {
                 .change = change.text,
                 .difference = difference});
         };
-        Laboratory::compare(batch, dimension, change, **plain, std::move(**after), tell_sequence);
+        compare(batch, dimension, change, **plain, std::move(**after), tell_sequence);
       }
     }
     return {};
   }
 
-  template <typename Change>
+  static std::vector<Change> changes_of(const Dimension& dimension, const Batch& batch, Draws& draws) {
+    if constexpr (requires { Laboratory::changes(dimension, batch, draws); })
+      return Laboratory::changes(dimension, batch, draws);
+    else
+      return dimension.changes(batch, draws);
+  }
+
+  template <typename Answers, typename Tell>
+  static void compare(const Batch& batch, const Dimension& dimension, const Change& change, const Answers& before,
+                      Answers after, const Tell& tell) {
+    if constexpr (requires { Laboratory::compare(batch, dimension, change, before, std::move(after), tell); }) {
+      Laboratory::compare(batch, dimension, change, before, std::move(after), tell);
+    } else {
+      for (std::size_t at = 0; at < before.size(); ++at) {
+        const auto token = static_cast<std::int64_t>(at);
+        tell(token, batch.descriptor(), Laboratory::difference(batch, before[at], after[at], token));
+      }
+    }
+  }
+
   static Answer run_changed(const Batch& batch, const Change& change, const EngineWith& engine_with) {
     std::string pipeline;
     if constexpr (requires { change.pipeline; }) pipeline = change.pipeline;

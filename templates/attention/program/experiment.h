@@ -122,6 +122,22 @@ Number number_in(std::string_view text, Number otherwise) {
   Number value{};
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{} ? value : otherwise;
 }
+// An experiment of what all of them say alike.
+template <typename Descriptor>
+Experiment experiment_with(const Descriptor& from, std::string text) {
+  Experiment to;
+  to.text = std::move(text);
+  to.batch = from.batch;
+  to.query_length = from.query_length;
+  to.key_length = from.key_length;
+  to.query_lengths = from.query_lengths;
+  to.key_lengths = from.key_lengths;
+  take_mask(from.mask, to);
+  take_modifiers(from.modifiers, to);
+  to.seed = number_in(from.seed, std::uint64_t{1});
+  to.inputs = "normal";
+  return to;
+}
 // Refuses inputs that no generator makes.
 Result<Experiment> with_known_inputs(Experiment problem);
 

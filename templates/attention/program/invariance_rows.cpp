@@ -1,15 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/program/invariance_rows.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "tools/array_problem.h"
 
 namespace wavejit::attention::program {
 
 using tools::FirstDifference;
+
+std::vector<RowsOf> shuffled(std::vector<RowsOf> whole, tools::Draws& draws) {
+  draws.shuffle(whole);
+  return whole;
+}
+
+std::vector<RowsOf> in_pieces(std::span<const RowsOf> whole, tools::Draws& draws) {
+  std::vector<RowsOf> pieces;
+  for (const RowsOf& all : whole)
+    for (std::int64_t at = 0; at < all.end;) {
+      const std::int64_t end = std::min(all.end, at + 1 + draws.below(all.end));
+      pieces.push_back({.sequence = all.sequence, .begin = at, .end = end});
+      at = end;
+    }
+  return pieces;
+}
+
+std::vector<RowsOf> row_by_row(std::span<const RowsOf> whole, std::int64_t most_rows) {
+  std::vector<RowsOf> pieces;
+  for (const RowsOf& all : whole)
+    for (std::int64_t row = 0; all.end <= most_rows && row < all.end; ++row)
+      pieces.push_back({.sequence = all.sequence, .begin = row, .end = row + 1});
+  return pieces;
+}
+
+const NamedSchedule& schedule_in_turn(std::uint64_t number) {
+  static constexpr std::array<NamedSchedule, 3> all = {
+      {{.text = "waves in reverse order", .schedule = WAVEJIT_SIMGPU_REVERSE},
+       {.text = "waves in random order", .schedule = WAVEJIT_SIMGPU_RANDOM},
+       {.text = "waves in order", .schedule = WAVEJIT_SIMGPU_IN_ORDER}}};
+  return all[static_cast<std::size_t>(number % all.size())];
+}
+
+int drawn_runs(tools::Draws& draws) { return 2 + static_cast<int>(draws.below(15)); }
+
+std::string text_of_runs(int runs) { return runs == 0 ? "splits=auto" : fmt::format("splits={}", runs); }
+
+RowOutputs::RowOutputs(tools::CallMemory& memory, const AnswerShape& shape, std::int64_t rows)
+    : shape_(shape),
+      rows_(rows),
+      o_(memory.out(numbers() * static_cast<std::size_t>(shape.dim) * sizeof(std::uint16_t))),
+      lse_(memory.out(numbers() * sizeof(float))) {}
+
+tools::Result<std::optional<std::vector<RowAnswer>>> RowOutputs::read(wavejit_engine* engine, tools::CallMemory& memory,
+                                                                      std::span<const std::int32_t> starts) const {
+  memory.keep(tools::checked(wavejit_device_synchronize(engine)));
+  const auto o = memory.back<std::uint16_t>(o_, numbers() * static_cast<std::size_t>(shape_.dim));
+  const auto lse = memory.back<std::uint32_t>(lse_, numbers());
+  if (!memory.good()) return std::unexpected(memory.good().error());
+  return by_piece(shape_, starts, o, lse);
+}
 
 std::vector<RowAnswer> by_piece(const AnswerShape& shape, std::span<const std::int32_t> starts,
                                 const std::vector<std::uint16_t>& o, const std::vector<std::uint32_t>& lse) {

@@ -3,15 +3,20 @@
 // part.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "tools/call_memory.h"
 #include "tools/half.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/invariance.h"
+#include "tools/stored_numbers.h"
+#include "wavejit/simgpu.h"
 
 namespace wavejit::attention::program {
 
@@ -23,6 +28,65 @@ struct RowsOf {
 
   std::int64_t rows() const { return end - begin; }
 };
+
+// Sequences of a batch, whole: `rows` is a member that says how many rows one has.
+template <typename Batch, typename Rows>
+std::vector<RowsOf> whole_sequences(const Batch& batch, Rows rows) {
+  std::vector<RowsOf> pieces;
+  pieces.reserve(batch.sequences.size());
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+    pieces.push_back({.sequence = i, .begin = 0, .end = batch.sequences[i].*rows});
+  return pieces;
+}
+// Keys that rows up to `end` of a sequence may see: with a diagonal those up to the last row's.
+inline std::int64_t keys_up_to(std::int64_t end, std::int64_t rows, std::int64_t keys, bool causal) {
+  return causal ? std::max<std::int64_t>(keys - rows + end, 0) : keys;
+}
+
+// Whole sequences in other pieces: in another order, in several drawn pieces each, a row at a time (of sequences of at
+// most so many rows).
+std::vector<RowsOf> shuffled(std::vector<RowsOf> whole, tools::Draws& draws);
+std::vector<RowsOf> in_pieces(std::span<const RowsOf> whole, tools::Draws& draws);
+std::vector<RowsOf> row_by_row(std::span<const RowsOf> whole, std::int64_t most_rows);
+
+// An order of waves, by turns.
+struct NamedSchedule {
+  const char* text;
+  wavejit_simgpu_schedule schedule;
+};
+const NamedSchedule& schedule_in_turn(std::uint64_t number);
+
+// Runs that keys are cut into: 2 to 16, or 0 for auto.
+int drawn_runs(tools::Draws& draws);
+std::string text_of_runs(int runs);
+
+// One changed run: its pieces, which together are whole sequences, and how they lie.
+template <typename Way>
+struct ChangeOfRows {
+  std::string text;
+  std::vector<RowsOf> pieces;
+  Way way = {};
+  std::string pipeline = {};
+  std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
+  // The schedule of the simulated GPU; on another device the same call once more.
+  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
+};
+
+// What any attention is asked for.
+template <typename Change, typename Batch>
+std::vector<Change> alone(const Batch& batch, tools::Draws& /*draws*/) {
+  std::vector<Change> changes;
+  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
+  return changes;
+}
+template <typename Change, typename Batch>
+std::vector<Change> permuted(const Batch& batch, tools::Draws& draws) {
+  return {{.text = "permuted", .pieces = shuffled(all_whole(batch), draws)}};
+}
+template <typename Change, typename Batch>
+std::vector<Change> rechunked(const Batch& batch, tools::Draws& draws) {
+  return {{.text = "in pieces", .pieces = in_pieces(all_whole(batch), draws)}};
+}
 
 // Everything that rows of a sequence got: O [rows][query heads][dim] and LSE [rows][query heads], as bits.
 struct RowAnswer {
@@ -48,6 +112,52 @@ RowAnswer cut(const AnswerShape& shape, RowAnswer answer, std::int64_t rows);
 
 std::optional<tools::FirstDifference> first_difference(const AnswerShape& shape, const RowAnswer& before,
                                                        const RowAnswer& after);
+
+// A laboratory of such batches: what a family still says is `dimensions`, `changes`, `draw` and `unchanged`.
+template <typename Batch, typename Dimension, typename Change>
+struct RowsLaboratory {
+  using Answers = std::vector<RowAnswer>;
+  static tools::Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch,
+                                                       const Change& change) {
+    return run_pieces(engine, batch, change.pieces, change.way);
+  }
+  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
+                      const Answers& after, const auto& tell) {
+    const AnswerShape shape = batch.answer_shape();
+    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
+      if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
+        tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
+             first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
+                              cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
+  }
+};
+
+// O [row][head][dim] and LSE [head][row] of packed rows in device memory.
+class RowOutputs {
+ public:
+  RowOutputs(tools::CallMemory& memory, const AnswerShape& shape, std::int64_t rows);
+  // The tensors of a call: all rows as one sequence, or `batch` of `length` rows each.
+  template <typename Call>
+  void describe(Call& call, std::int64_t batch, std::int64_t length) const {
+    call.o = wavejit_dense_tensor(o_, static_cast<wavejit_dtype>(tools::type_of(shape_.type)), batch, length,
+                                  shape_.heads, shape_.dim);
+    call.lse = {.data = lse_,
+                .dtype = WAVEJIT_FP32,
+                .reserved = 0,
+                .sizes = {batch, shape_.heads, length, 1},
+                .strides = {batch == 1 ? shape_.heads * rows_ : length, rows_, 1, 1}};
+  }
+  // Waits, and gives each piece what it got; `starts` of rows.
+  tools::Result<std::optional<std::vector<RowAnswer>>> read(wavejit_engine* engine, tools::CallMemory& memory,
+                                                            std::span<const std::int32_t> starts) const;
+
+ private:
+  std::size_t numbers() const { return static_cast<std::size_t>(rows_ * shape_.heads); }
+  AnswerShape shape_;
+  std::int64_t rows_;
+  void* o_;
+  void* lse_;
+};
 
 // From 2^−3 to below 4, of either sign, by exponents: scores then spread enough for maxima that grow.
 std::vector<std::uint16_t> drawn_halves(tools::HalfType type, tools::Draws& draws, std::int64_t count);

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +23,21 @@ std::optional<Number> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+inline std::optional<float> parse_finite(const std::string& text) {
+  const auto value = parse_number<float>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+inline std::optional<float> parse_positive(const std::string& text) {
+  const auto value = parse_finite(text);
+  return value && *value > 0 ? value : std::nullopt;
+}
+// auto: 0, the engine's choice.
+inline std::optional<std::int32_t> parse_splits(const std::string& text) {
+  if (text == "auto") return 0;
+  const auto value = parse_number<std::int32_t>(text);
+  return value && *value >= 1 ? value : std::nullopt;
 }
 
 // `parse_text`: text → something that is false where it is not accepted.

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "tools/empty_call.h"
+
 namespace wavejit::attention_backward::program {
 namespace {
 
@@ -36,9 +38,7 @@ wavejit_attention_backward_arguments call_of(const Arrays& arrays, const DeviceP
                           .sizes = {queries.batch, queries.heads, queries.length, 1},
                           .strides = {queries.heads * queries.length, queries.length, 1, 1}};
   };
-  wavejit_attention_backward_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_BACKWARD;
+  auto call = tools::empty_call<wavejit_attention_backward_arguments>(WAVEJIT_ATTENTION_BACKWARD);
   call.q = tensor(queries, memory.q, dtype);
   call.k = tensor(keys, memory.k, dtype);
   call.v = tensor(values, memory.v, dtype);

@@ -325,43 +325,30 @@ std::uint64_t Arrays::multiplications() const {
 namespace {
 
 Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
-  Experiment to;
-  to.text = std::move(text);
+  Experiment to = attention::program::experiment_with(from, std::move(text));
   to.type = from.asked.dtype == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
   to.output_fp32 = from.asked.gradients_fp32;
   to.bias_fp32 = from.asked.bias_fp32;
   to.layout = from.layout == Layout::bhsd     ? attention::program::ArrayLayout::bhsd
               : from.layout == Layout::packed ? attention::program::ArrayLayout::packed
                                               : attention::program::ArrayLayout::bshd;
-  to.batch = from.batch;
-  to.query_length = from.query_length;
-  to.key_length = from.key_length;
   to.query_heads = from.query_heads;
   to.kv_heads = from.kv_heads;
   to.head_dim_qk = from.asked.head_dim_qk;
   to.head_dim_v = from.asked.head_dim_v;
-  to.query_lengths = from.query_lengths;
-  to.key_lengths = from.key_lengths;
-  take_mask(from.mask, to);
-  take_modifiers(from.modifiers, to);
   // The generator draws sinks where their gradient is wanted.
   to.modifiers[static_cast<std::size_t>(Modifier::sink)].extent =
       from.d_sink ? attention::Extent::one : attention::Extent::none;
   to.lse = true;
   to.scale = attention::program::number_in(
       from.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(from.asked.head_dim_qk))));
-  to.seed = attention::program::number_in(from.seed, std::uint64_t{1});
-  to.inputs = "normal";
   return to;
 }
 
 }  // namespace
 
 tools::Result<Experiment> parse_problem(const std::string& descriptor) {
-  std::string text;
-  const auto parsed = tools::parsed_line(descriptor, text, parse_descriptor);
-  if (!parsed) return std::unexpected(parsed.error());
-  return experiment_of(*parsed, std::move(text));
+  return tools::parsed_into(descriptor, parse_descriptor, experiment_of);
 }
 
 tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradients, MadeOutputs outputs) {

@@ -190,10 +190,8 @@ class AttentionBackward : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto experiment = parse_problem(descriptor);
-    if (!experiment) return std::unexpected(experiment.error());
-    return make_lazy_problem(experiment->text, experiment->key_length,
-                             [text = experiment->text] { return problem_of(*make_arrays(text, false)); });
+    return lazy_problem(parse_problem(descriptor),
+                        [](const std::string& text) { return problem_of(*make_arrays(text, false)); });
   }
   // Both kernels, one tile and several, every modifier.
   std::vector<std::string> examined() const override {
@@ -214,9 +212,6 @@ class AttentionBackward : public Family {
 
 }  // namespace
 
-const tools::Family& family() {
-  static const AttentionBackward only;
-  return only;
-}
+const tools::Family& family() { return tools::only<AttentionBackward>(); }
 
 }  // namespace wavejit::attention_backward::program

@@ -113,17 +113,13 @@ std::optional<FirstDifference> first_difference(const Batch& batch, const Answer
 struct Laboratory {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
   static int base(const Dimension& dimension) { return dimension.of_runs ? 1 : 0; }
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
-    return dimension.changes(batch, draws);
-  }
   static Result<Batch> draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
     return dimension.of_runs ? draw_batch_of_runs(request) : draw_batch(request);
   }
   // Each call's answers; nothing: no kernel does it on this engine.
   using Answers = std::vector<std::vector<Answer>>;
-  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch,
-                                              const Dimension& /*dimension*/) {
-    return changed(engine, batch, {.text = {}, .calls = {all_whole(batch)}});  // one packed call
+  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) {
+    return {.text = {}, .calls = {all_whole(batch)}};  // one packed call
   }
   static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     Answers all;
@@ -165,9 +161,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& gradient_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& gradient_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_backward::program

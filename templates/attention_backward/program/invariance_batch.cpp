@@ -156,20 +156,9 @@ std::int64_t Batch::run_rows() const {
   return run_tiles_of(static_cast<std::uint32_t>(arrays.experiment.group())) * tile_rows;
 }
 
-RowsOf whole(const Batch& batch, std::size_t sequence) {
-  return {.sequence = sequence, .begin = 0, .end = batch.sequences[sequence].queries};
-}
-
-std::vector<RowsOf> all_whole(const Batch& batch) {
-  std::vector<RowsOf> pieces;
-  pieces.reserve(batch.sequences.size());
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i) pieces.push_back(whole(batch, i));
-  return pieces;
-}
-
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
   const Sequence& of = batch.sequences[piece.sequence];
-  return batch.causal() ? std::max<std::int64_t>(of.keys - of.queries + piece.end, 0) : of.keys;
+  return attention::program::keys_up_to(piece.end, of.queries, of.keys, batch.causal());
 }
 
 Arrays arranged(const Batch& batch, std::span<const RowsOf> pieces, const Placing& placing) {

@@ -30,8 +30,9 @@ tools::Result<Batch> draw_batch(const tools::InvarianceRequest& request);
 // sequence takes seconds.
 tools::Result<Batch> draw_batch_of_runs(const tools::InvarianceRequest& request);
 
-RowsOf whole(const Batch& batch, std::size_t sequence);
-std::vector<RowsOf> all_whole(const Batch& batch);
+inline std::vector<RowsOf> all_whole(const Batch& batch) {
+  return attention::program::whole_sequences(batch, &Sequence::queries);
+}
 // The keys that rows may see: with a diagonal those up to the last row's.
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "templates/attention_backward/program/device_call.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward::program {
@@ -59,13 +59,12 @@ std::vector<std::uint32_t> rounded(const Batch& batch, std::vector<std::uint32_t
   return bits;
 }
 
-// false: no kernel does it on this engine.
+// False: no kernel does it on this engine.
 Result<bool> called(wavejit_engine* engine, const wavejit_attention_backward_arguments& call) {
-  const wavejit_status status = wavejit_attention_backward(engine, &call, nullptr);
-  if (status == WAVEJIT_UNSUPPORTED) return false;
-  if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
-  if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
-  return true;
+  auto ran = tools::supported(wavejit_attention_backward(engine, &call, nullptr));
+  if (ran && *ran)
+    if (auto done = checked(wavejit_device_synchronize(engine)); !done) return std::unexpected(done.error());
+  return ran;
 }
 
 }  // namespace

@@ -17,9 +17,7 @@ std::vector<Change> alone(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> permuted(const Batch& batch, Draws& draws) {
-  std::vector<RowsOf> pieces = all_whole(batch);
-  draws.shuffle(pieces);
-  return {{.text = "permuted", .calls = {std::move(pieces)}}};
+  return {{.text = "permuted", .calls = {attention::program::shuffled(all_whole(batch), draws)}}};
 }
 
 // The sequences in order, in calls of one to `most`.
@@ -63,30 +61,12 @@ std::vector<Change> by_pipeline(const Batch& batch, Draws&) {
 
 // One a batch, by turns.
 std::vector<Change> repeated(const Batch& batch, Draws&) {
-  struct Named {
-    const char* text;
-    wavejit_simgpu_schedule schedule;
-  };
-  static constexpr std::array<Named, 3> all = {{{.text = "waves in reverse order", .schedule = WAVEJIT_SIMGPU_REVERSE},
-                                                {.text = "waves in random order", .schedule = WAVEJIT_SIMGPU_RANDOM},
-                                                {.text = "waves in order", .schedule = WAVEJIT_SIMGPU_IN_ORDER}}};
-  const Named& one = all[static_cast<std::size_t>(batch.number % all.size())];
-  return {{.text = one.text, .calls = {all_whole(batch)}, .schedule = one.schedule}};
-}
-
-std::vector<RowsOf> in_pieces(const Batch& batch, Draws& draws) {
-  std::vector<RowsOf> pieces;
-  for (const RowsOf& all : all_whole(batch))
-    for (std::int64_t at = 0; at < all.end;) {
-      const std::int64_t end = std::min(all.end, at + 1 + draws.below(all.end));
-      pieces.push_back({.sequence = all.sequence, .begin = at, .end = end});
-      at = end;
-    }
-  return pieces;
+  const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
+  return {{.text = text, .calls = {all_whole(batch)}, .schedule = schedule}};
 }
 
 std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
-  return {{.text = "in pieces", .calls = {in_pieces(batch, draws)}}};
+  return {{.text = "in pieces", .calls = {attention::program::in_pieces(all_whole(batch), draws)}}};
 }
 
 // Keys that go round a ring of devices. A window and slopes count from the diagonal, and pieces move away from it.
@@ -110,13 +90,11 @@ std::vector<Change> in_ring(const Batch& batch, Draws& draws) {
 
 // Rows in calls that end at multiples of a run: the places to cut at, each as likely as not, and one at least.
 std::vector<Change> in_runs(const Batch& batch, Draws& draws) {
-  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_REVERSE, WAVEJIT_SIMGPU_RANDOM,
-                                                                       WAVEJIT_SIMGPU_IN_ORDER};
   const std::int64_t run = batch.run_rows();
   Change change = {.text = {},
                    .calls = {},
                    .pipeline = pipelines[batch.number % pipelines.size()],
-                   .schedule = schedules[batch.number % schedules.size()]};
+                   .schedule = attention::program::schedule_in_turn(batch.number).schedule};
   for (const RowsOf& all : all_whole(batch)) {
     std::vector<std::int64_t> ends;
     for (std::int64_t end = run; end < all.end; end += run)

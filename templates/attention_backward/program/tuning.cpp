@@ -91,9 +91,6 @@ class GradientTuning : public tools::Tuning {
 
 }  // namespace
 
-const tools::Tuning& gradient_tuning() {
-  static const GradientTuning only;
-  return only;
-}
+const tools::Tuning& gradient_tuning() { return tools::only<GradientTuning>(); }
 
 }  // namespace wavejit::attention_backward::program

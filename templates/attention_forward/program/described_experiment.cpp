@@ -30,16 +30,6 @@ ArrayLayout layout_of(Layout layout) {
   return ArrayLayout::bshd;
 }
 
-void take_lengths(const ProblemDescriptor& from, Experiment& to) {
-  to.batch = from.batch;
-  to.query_length = from.query_length;
-  to.key_length = from.key_length;
-  to.query_lengths = from.query_lengths;
-  to.key_lengths = from.key_lengths;
-  to.total_keys = from.total_keys.value_or(0);
-  to.first_keys = from.first_keys;
-}
-
 void take_memory(const ProblemDescriptor& from, Experiment& to) {
   const AttentionShape& shape = from.shape;
   to.layout = layout_of(from.layout);
@@ -70,21 +60,19 @@ void take_types(const ProblemDescriptor& from, Experiment& to) {
 }
 
 Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
-  Experiment to;
-  to.text = std::move(text);
+  Experiment to = attention::program::experiment_with(from, std::move(text));
   take_types(from, to);
   take_memory(from, to);
-  take_lengths(from, to);
+  to.total_keys = from.total_keys.value_or(0);
+  to.first_keys = from.first_keys;
   if (from.shape.first_keys && to.first_keys.empty()) to.first_keys = attention::program::drawn_first_keys(to);
   to.query_heads = from.query_heads;
   to.kv_heads = from.kv_heads;
   to.head_dim_qk = from.shape.head_dim_qk;
   to.head_dim_v = from.shape.head_dim_v;
-  take_mask(from.mask, to);
   to.causal_flags = from.shape.causal_flags;
   to.lse = from.shape.lse;
   to.scale = number_in(from.scale, static_cast<float>(1 / std::sqrt(static_cast<double>(from.shape.head_dim_qk))));
-  take_modifiers(from.modifiers, to);
   to.bias_by_tile = to.text.contains(" bias_by_tile");
   to.bool_mask = from.bool_mask;
   to.list_rows = from.lists.rows;
@@ -92,8 +80,7 @@ Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
   to.list_percent = from.lists.percent;
   to.hints = from.hints;
   to.splits = from.splits > 0 ? static_cast<std::int32_t>(from.splits) : 0;
-  to.seed = number_in(from.seed, std::uint64_t{1});
-  to.inputs = from.inputs.empty() ? "normal" : from.inputs;
+  if (!from.inputs.empty()) to.inputs = from.inputs;
   return to;
 }
 

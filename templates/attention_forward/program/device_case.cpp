@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "templates/attention/kernel/modifiers.h"
+#include "tools/empty_call.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -82,8 +83,7 @@ wavejit_tensor DeviceCase::described_bias(wavejit_dtype dtype) const {
 }
 
 void DeviceCase::describe() {
-  call_.head.size = sizeof call_;
-  call_.head.family = WAVEJIT_ATTENTION_FORWARD;
+  call_ = empty_call<wavejit_attention_forward_arguments>(WAVEJIT_ATTENTION_FORWARD);
   describe_tensors();
   describe_mask();
   describe_sequences();
@@ -107,16 +107,15 @@ void DeviceCase::describe_tensors() {
   call_.k = described(k_, problem_.integers ? WAVEJIT_INT8 : key_type);
   call_.v = described(v_, key_type);
   call_.scales.token_scales = problem_.token_scales() ? 1 : 0;
-  const auto scale = [&](const DeviceArray& numbers) {
-    return problem_.token_scales() ? token_scale_tensor(problem_, numbers.data())
-                                   : scale_tensor(problem_, numbers.data());
+  const auto scale = [&](float* numbers) {
+    return problem_.token_scales() ? token_scale_tensor(problem_, numbers) : scale_tensor(problem_, numbers);
   };
   if (problem_.integers) {
-    call_.scales.q_scale = row_scales(q_, extra_.q_scale.data());
-    call_.scales.k_scale = row_scales(k_, extra_.k_scale.data());
+    call_.scales.q_scale = row_scales(q_, extra_.q_scale);
+    call_.scales.k_scale = row_scales(k_, extra_.k_scale);
     call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   } else {
-    if (problem_.byte_queries) call_.scales.q_scale = scale_tensor(problem_, extra_.q_scale.data());
+    if (problem_.byte_queries) call_.scales.q_scale = scale_tensor(problem_, extra_.q_scale);
     call_.scales.k_scale = scale(extra_.k_scale);
   }
   call_.scales.v_scale = scale(extra_.v_scale);
@@ -141,28 +140,28 @@ void DeviceCase::describe_mask() {
   if (has_word("launches=2")) call_.head.flags |= WAVEJIT_TWO_LAUNCHES;
   if (problem_.bias_by_tile) call_.head.flags |= WAVEJIT_BIAS_BY_TILE;
   call_.mask = problem_.mask;
-  call_.mask.causal_flags = static_cast<const std::uint8_t*>(extra_.causal_flags.data());
+  call_.mask.causal_flags = extra_.causal_flags;
 }
 
 void DeviceCase::describe_sequences() {
   if (problem_.packed_queries()) {
-    call_.sequences.query_starts = static_cast<const std::int32_t*>(extra_.query_starts.data());
+    call_.sequences.query_starts = extra_.query_starts;
     call_.sequences.count = problem_.batch;
     call_.sequences.max_query_length = problem_.query_length;
   }
   if (problem_.packed_keys()) {
-    call_.sequences.key_starts = static_cast<const std::int32_t*>(extra_.key_starts.data());
+    call_.sequences.key_starts = extra_.key_starts;
     call_.sequences.max_key_length = problem_.key_length;
   }
   if (problem_.paged()) {
-    call_.pages.block_table = static_cast<const std::int32_t*>(extra_.block_table.data());
+    call_.pages.block_table = extra_.block_table;
     call_.pages.table_columns = pages_.columns;
     call_.page_layout = problem_.page_layout;
     call_.sequences.max_key_length = problem_.key_length;
   }
-  call_.sequences.key_lengths = static_cast<const std::int32_t*>(extra_.key_lengths.data());
+  call_.sequences.key_lengths = extra_.key_lengths;
   call_.sequences.max_total_keys = problem_.total_keys;
-  call_.sequences.first_keys = static_cast<const std::int32_t*>(extra_.first_keys.data());
+  call_.sequences.first_keys = extra_.first_keys;
 }
 
 void DeviceCase::describe_modifiers() {
@@ -175,8 +174,8 @@ void DeviceCase::describe_modifiers() {
             : vector_tensor(extra_.of(row.modifier), problem_.batches_of(row.modifier), problem_.query_heads);
   }
   if (const BiasPlacement mask = bool_mask_of(problem_); mask.rows > 0) {
-    call_.modifiers.bool_mask = wavejit_dense_tensor(extra_.bool_mask.data(), WAVEJIT_INT8, mask.batches, mask.heads,
-                                                     mask.rows, mask.row_stride);
+    call_.modifiers.bool_mask =
+        wavejit_dense_tensor(extra_.bool_mask, WAVEJIT_INT8, mask.batches, mask.heads, mask.rows, mask.row_stride);
     call_.modifiers.bool_mask.sizes[3] = mask.columns;
   }
 }
@@ -184,8 +183,8 @@ void DeviceCase::describe_modifiers() {
 void DeviceCase::describe_lists() {
   call_.head.flags |= problem_.hints;
   if (problem_.list_rows != 0) {
-    call_.blocks.list_counts = static_cast<const std::int32_t*>(extra_.list_counts.data());
-    call_.blocks.list_indices = static_cast<const std::int32_t*>(extra_.list_indices.data());
+    call_.blocks.list_counts = extra_.list_counts;
+    call_.blocks.list_indices = extra_.list_indices;
     call_.blocks.list_row_blocks = extra_.list_row_blocks;
     call_.blocks.list_capacity = extra_.list_capacity;
     call_.blocks.list_rows = static_cast<std::int32_t>(problem_.list_rows);
@@ -193,26 +192,17 @@ void DeviceCase::describe_lists() {
     call_.blocks.list_batches = static_cast<std::int32_t>(problem_.batch);
     call_.blocks.list_heads = static_cast<std::int32_t>(problem_.query_heads);
   }
-  if (extra_.key_lists.top_k != 0) {
-    const KeyLists& lists = extra_.key_lists;
-    call_.key_list.indices = static_cast<const std::int32_t*>(extra_.key_indices.data());
-    call_.key_list.counts = static_cast<const std::int32_t*>(extra_.key_counts.data());
-    call_.key_list.top_k = lists.top_k;
-    call_.key_list.heads = lists.heads;
-    call_.key_list.slots = lists.slots ? 1 : 0;
-    if (lists.slots) {
-      call_.pages.block_table = nullptr;
-      call_.sequences.key_lengths = nullptr;
-      call_.pages.table_columns = call_.sequences.max_key_length = 0;
-    }
-    if (extra_.second_top_k != 0) {
-      call_.second_k = described(second_.k, key_type());
-      call_.second_v = described(second_.v, key_type());
-      call_.second_list.indices = static_cast<const std::int32_t*>(extra_.second_indices.data());
-      call_.second_list.counts = static_cast<const std::int32_t*>(extra_.second_counts.data());
-      call_.second_list.top_k = extra_.second_top_k;
-    }
+  if (extra_.key_list.top_k == 0) return;
+  call_.key_list = extra_.key_list;
+  if (call_.key_list.slots != 0) {
+    call_.pages.block_table = nullptr;
+    call_.sequences.key_lengths = nullptr;
+    call_.pages.table_columns = call_.sequences.max_key_length = 0;
   }
+  if (extra_.second_list.top_k == 0) return;
+  call_.second_k = described(second_.k, key_type());
+  call_.second_v = described(second_.v, key_type());
+  call_.second_list = extra_.second_list;
 }
 
 Result<void> DeviceCase::run(wavejit_engine* engine, wavejit_call_report* report) {

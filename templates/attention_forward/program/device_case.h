@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "templates/attention/program/rows.h"
 #include "templates/attention/program/written_rows.h"
 #include "templates/attention_forward/program/vocabulary.h"
+#include "tools/call_memory.h"
 #include "tools/device_array.h"
 
 namespace wavejit::attention_forward::program {
@@ -72,23 +72,28 @@ class DeviceCase {
       return static_cast<char*>(memory.data()) + at(token, head);
     }
   };
-  // Modifiers' tensors, starts, lengths.
+  // Modifiers' tensors, starts, lengths; null: there is none.
   struct Extra {
-    std::array<std::optional<DeviceArray>, modifier_count> modifiers;
-    DeviceArray query_starts, key_starts, key_lengths, first_keys, block_table, causal_flags, bool_mask;
-    DeviceArray list_counts, list_indices;
-    DeviceArray q_scale, k_scale, v_scale;
-    DeviceArray key_indices, key_counts;
-    KeyLists key_lists;  // without the arrays
-    DeviceArray second_indices, second_counts;
-    std::int64_t second_top_k = 0;
+    CallMemory memory;
+    std::array<void*, modifier_count> modifiers{};
+    std::int32_t* query_starts = nullptr;
+    std::int32_t* key_starts = nullptr;
+    std::int32_t* key_lengths = nullptr;
+    std::int32_t* first_keys = nullptr;
+    std::int32_t* block_table = nullptr;
+    std::uint8_t* causal_flags = nullptr;
+    std::uint8_t* bool_mask = nullptr;
+    std::int32_t* list_counts = nullptr;
+    std::int32_t* list_indices = nullptr;
+    float* q_scale = nullptr;
+    float* k_scale = nullptr;
+    float* v_scale = nullptr;
+    wavejit_key_list key_list{};
+    wavejit_key_list second_list{};
     std::int64_t list_row_blocks = 0;
     std::int64_t list_capacity = 0;
 
-    char* of(Modifier one) const {
-      const auto& memory = modifiers[index_of(one)];
-      return memory ? static_cast<char*>(memory->data()) : nullptr;
-    }
+    char* of(Modifier one) const { return static_cast<char*>(modifiers[index_of(one)]); }
   };
 
   // The second cache, without rows where there is none.

@@ -20,12 +20,8 @@ namespace {
 constexpr std::int64_t margin_rows = 256;
 constexpr std::size_t staging_bytes = std::size_t{8} << 20;
 
-template <typename Element>
-Result<DeviceArray> on_device(wavejit_engine* engine, const std::vector<Element>& values) {
-  auto memory = DeviceArray::allocate(engine, values.size() * sizeof(Element));
-  if (!memory) return memory;
-  if (auto copied = memory->copy_in(values.data()); !copied) return std::unexpected(copied.error());
-  return memory;
+std::vector<std::int32_t> in_32_bits(const std::vector<std::int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
 }
 
 std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, std::int64_t Sequence::* length) {
@@ -105,6 +101,19 @@ std::vector<float> unrounded(HalfType type, std::span<const std::uint16_t> eleme
     floats[i] = encode(type, static_cast<double>(moved)) == elements[i] ? moved : value;
   }
   return floats;
+}
+
+// A byte for each row and key of a bool mask.
+std::vector<std::uint8_t> shown_keys_of(const Experiment& problem) {
+  const BiasPlacement mask = bool_mask_of(problem);
+  std::vector<std::uint8_t> shown(static_cast<std::size_t>(mask.elements()), 1);
+  on_all_cores(static_cast<std::size_t>(mask.batches * mask.heads * mask.rows), [&](std::size_t row) {
+    const auto number = static_cast<std::int64_t>(row);
+    for (std::int64_t key = 0; key < mask.columns; ++key)
+      shown[static_cast<std::size_t>((number * mask.row_stride) + key)] =
+          is_shown(problem, number, key) ? static_cast<std::uint8_t>(1 + (key % 255)) : std::uint8_t{0};
+  });
+  return shown;
 }
 
 // A head of a page, from rows of `dim` elements to units of 8 dims (K) or of 8 keys (V).
@@ -281,95 +290,55 @@ Result<DeviceArray> DeviceCase::make_bias(wavejit_engine* engine, const Experime
 Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const Experiment& problem,
                                                  const Inputs& inputs, const HeadValues& head_values) {
   const std::vector<Sequence> sequences = sequences_of(problem);
-  std::vector<std::int32_t> query_starts;
-  std::vector<std::int32_t> key_starts;
-  std::vector<std::int32_t> key_lengths;
-  if (problem.packed_queries()) query_starts = starts_of(sequences, &Sequence::queries);
+  Extra extra{.memory = CallMemory(engine)};
+  CallMemory& memory = extra.memory;
+  if (problem.packed_queries()) extra.query_starts = memory.in(starts_of(sequences, &Sequence::queries));
   if (problem.packed_keys()) {
-    key_starts = starts_of(sequences, &Sequence::keys);
+    extra.key_starts = memory.in(starts_of(sequences, &Sequence::keys));
   } else if (problem.paged() || !problem.key_lengths.empty()) {
-    key_lengths.reserve(sequences.size());
-    for (const Sequence& sequence : sequences) key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
+    std::vector<std::int32_t> lengths;
+    for (const Sequence& sequence : sequences) lengths.push_back(static_cast<std::int32_t>(sequence.keys));
+    extra.key_lengths = memory.in(lengths);
   }
-  auto device_query_starts = on_device(engine, query_starts);
-  auto device_key_starts = on_device(engine, key_starts);
-  auto device_key_lengths = on_device(engine, key_lengths);
-  std::vector<std::int32_t> first_keys;
-  first_keys.reserve(problem.first_keys.size());
-  for (const std::int64_t first : problem.first_keys) first_keys.push_back(static_cast<std::int32_t>(first));
-  auto device_first_keys = on_device(engine, first_keys);
+  extra.first_keys = memory.in(in_32_bits(problem.first_keys));
+  extra.block_table = memory.in(page_table_of(problem).entries);
   std::vector<std::uint8_t> causal_flags;
   if (problem.causal_flags)
     for (const Sequence& sequence : sequences) causal_flags.push_back(sequence.has_diagonal ? 1 : 0);
-  auto device_causal_flags = on_device(engine, causal_flags);
-  const BiasPlacement mask = bool_mask_of(problem);
-  std::vector<std::uint8_t> shown(static_cast<std::size_t>(mask.elements()), 1);
-  on_all_cores(static_cast<std::size_t>(mask.batches * mask.heads * mask.rows), [&](std::size_t row) {
-    const auto number = static_cast<std::int64_t>(row);
-    for (std::int64_t key = 0; key < mask.columns; ++key)
-      shown[static_cast<std::size_t>((number * mask.row_stride) + key)] =
-          is_shown(problem, number, key) ? static_cast<std::uint8_t>(1 + (key % 255)) : std::uint8_t{0};
-  });
-  auto device_bool_mask = on_device(engine, shown);
-  const ListArrays lists = lists_of(problem);
-  auto device_list_counts = on_device(engine, lists.counts);
-  auto device_list_indices = on_device(engine, lists.indices);
-  const auto [key_lists, second_lists] = key_lists_of(problem);
-  auto device_key_indices = on_device(engine, key_lists.indices);
-  auto device_key_counts = on_device(engine, key_lists.counts);
-  auto device_second_indices = on_device(engine, second_lists.indices);
-  auto device_second_counts = on_device(engine, second_lists.counts);
-  auto device_table = on_device(engine, page_table_of(problem).entries);
+  extra.causal_flags = memory.in(causal_flags);
+  extra.bool_mask = memory.in(shown_keys_of(problem));
+  const ListArrays blocks = lists_of(problem);
+  extra.list_counts = memory.in(blocks.counts);
+  extra.list_indices = memory.in(blocks.indices);
+  extra.list_row_blocks = blocks.row_blocks;
+  extra.list_capacity = blocks.capacity;
+  const auto [first, second] = key_lists_of(problem);
+  for (const auto& [list, from] : {std::pair{&extra.key_list, &first}, {&extra.second_list, &second}}) {
+    list->indices = memory.in(from->indices);
+    list->counts = memory.in(from->counts);
+    list->top_k = from->top_k;
+  }
+  extra.key_list.heads = first.heads;
+  extra.key_list.slots = first.slots ? 1 : 0;
   const auto scales_of = [&](Operand operand) {
     return problem.integers         ? integer_scales_of(problem, operand)
            : problem.token_scales() ? token_scales_of(problem, operand)
                                     : cache_scales_of(problem, operand);
   };
-  auto device_q_scale = on_device(
-      engine, problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
-  auto device_k_scale = on_device(engine, scales_of(Operand::k));
-  auto device_v_scale = on_device(engine, problem.integers ? std::vector<float>() : scales_of(Operand::v));
-  for (const auto* made : {&device_query_starts, &device_key_starts, &device_key_lengths, &device_first_keys,
-                           &device_table, &device_causal_flags, &device_bool_mask, &device_list_counts,
-                           &device_list_indices, &device_key_indices, &device_key_counts, &device_second_indices,
-                           &device_second_counts, &device_q_scale, &device_k_scale, &device_v_scale})
-    if (!*made) return std::unexpected(made->error());
-  Extra extra{.modifiers = {},
-              .query_starts = std::move(*device_query_starts),
-              .key_starts = std::move(*device_key_starts),
-              .key_lengths = std::move(*device_key_lengths),
-              .first_keys = std::move(*device_first_keys),
-              .block_table = std::move(*device_table),
-              .causal_flags = std::move(*device_causal_flags),
-              .bool_mask = std::move(*device_bool_mask),
-              .list_counts = std::move(*device_list_counts),
-              .list_indices = std::move(*device_list_indices),
-              .q_scale = std::move(*device_q_scale),
-              .k_scale = std::move(*device_k_scale),
-              .v_scale = std::move(*device_v_scale),
-              .key_indices = std::move(*device_key_indices),
-              .key_counts = std::move(*device_key_counts),
-              .key_lists = {.top_k = key_lists.top_k,
-                            .slots = key_lists.slots,
-                            .heads = key_lists.heads,
-                            .indices = {},
-                            .counts = {},
-                            .seen = {}},
-              .second_indices = std::move(*device_second_indices),
-              .second_counts = std::move(*device_second_counts),
-              .second_top_k = second_lists.top_k,
-              .list_row_blocks = lists.row_blocks,
-              .list_capacity = lists.capacity};
+  extra.q_scale =
+      memory.in(problem.integers ? integer_scales_of(problem, Operand::q) : cache_scales_of(problem, Operand::q));
+  extra.k_scale = memory.in(scales_of(Operand::k));
+  if (!problem.integers) extra.v_scale = memory.in(scales_of(Operand::v));
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given == Given::number || !problem.has(row.modifier)) continue;
     const std::size_t i = index_of(row.modifier);
     // A null tensor would be a call without the modifier, which no result of a timed call shows.
     if (row.given == Given::heads && head_values[i].empty())
       return failed(ExitCode::internal, "a modifier of the problem was given no numbers of heads");
-    auto made = row.given == Given::scores ? make_bias(engine, problem, inputs) : on_device(engine, head_values[i]);
-    if (!made) return std::unexpected(made.error());
-    extra.modifiers[i].emplace(std::move(*made));
+    extra.modifiers[i] =
+        row.given == Given::scores ? memory.hold(make_bias(engine, problem, inputs)) : memory.in(head_values[i]);
   }
+  if (!memory.good()) return std::unexpected(memory.good().error());
   return extra;
 }
 

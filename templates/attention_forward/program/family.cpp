@@ -84,9 +84,6 @@ class AttentionForward : public tools::Family {
 
 }  // namespace
 
-const tools::Family& family() {
-  static const AttentionForward only;
-  return only;
-}
+const tools::Family& family() { return tools::only<AttentionForward>(); }
 
 }  // namespace wavejit::attention_forward::program

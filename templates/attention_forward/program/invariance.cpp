@@ -11,19 +11,15 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using attention::program::cut;
-using attention::program::first_difference;
-using attention::program::joined;
 using tools::InvarianceRequest;
-using tools::Result;
 
-struct Laboratory {
+struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
   static int base(const Dimension& dimension) { return static_cast<int>(dimension.base); }
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
     std::vector<Change> changes = dimension.changes(batch, draws);
-    if (dimension.base == Base::cached || dimension.base == Base::bytes) over_8_bits(batch, changes);
-    if (dimension.base == Base::integers) over_integers(batch, changes);
+    const Base base = dimension.base;
+    if (base == Base::cached || base == Base::bytes || base == Base::integers) over_bytes(base, batch, changes);
     return changes;
   }
   static Batch draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
@@ -37,35 +33,18 @@ struct Laboratory {
     if (dimension.base == Base::bytes) make_cached_queries(batch);
     return batch;
   }
-  using Answers = std::vector<Answer>;
   // One packed call.
-  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch, const Dimension& dimension) {
-    Way way;
-    if (dimension.base == Base::listed) way.lists.emplace();
-    way.eight_bits = dimension.base == Base::bytes;
-    way.integers = dimension.base == Base::integers;
-    return run_pieces(engine, batch, all_whole(batch), way);
-  }
-  static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
-    return run_pieces(engine, batch, change.pieces, change.way);
-  }
-  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
-                      const Answers& after, const auto& tell) {
-    const attention::program::AnswerShape shape = batch.answer_shape();
-    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence) {
-      if (!std::ranges::contains(change.pieces, sequence, &RowsOf::sequence)) continue;
-      tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
-           first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
-                            cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
-    }
+  static Change unchanged(const Batch& batch, const Dimension& dimension) {
+    Change change = {.text = {}, .pieces = all_whole(batch)};
+    if (dimension.base == Base::listed) change.way.lists.emplace();
+    change.way.eight_bits = dimension.base == Base::bytes;
+    change.way.integers = dimension.base == Base::integers;
+    return change;
   }
 };
 
 }  // namespace
 
-const tools::Invariance& attention_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& attention_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_forward::program

@@ -79,6 +79,9 @@ struct BatchSize {
   bool lists = false;         // and sequences of several blocks of rows
   bool byte_queries = false;  // what their kernels do: no modified scores
 };
+inline std::vector<RowsOf> all_whole(const Batch& batch) {
+  return attention::program::whole_sequences(batch, &DrawnSequence::rows);
+}
 Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size);
 
 }  // namespace wavejit::attention_forward::program

@@ -7,13 +7,13 @@
 
 #include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_integers.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::checked;
 using tools::Result;
 
 struct Queries {
@@ -164,17 +164,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   const KeyMemory keys = place_keys(way.eight_bits ? *batch.cache.stored : batch, pieces, way.keys);
   const CallLists lists = way.lists ? call_lists_of(batch, pieces, *way.lists) : CallLists();
   const std::int64_t rows = queries.starts.back();
-  const auto numbers = static_cast<std::size_t>(rows * batch.query_heads);
-  const auto elements = numbers * static_cast<std::size_t>(batch.dim);
   tools::CallMemory memory(engine);
-  void* const device_o = memory.out(elements * sizeof(std::uint16_t));
-  void* const device_lse = memory.out(numbers * sizeof(float));
-  wavejit_attention_forward_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_FORWARD;
+  const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
+  auto call = tools::empty_call<wavejit_attention_forward_arguments>(WAVEJIT_ATTENTION_FORWARD);
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, 1, rows, batch.query_heads, batch.dim);
-  call.o = wavejit_dense_tensor(device_o, type, 1, rows, batch.query_heads, batch.dim);
+  outputs.describe(call, 1, rows);
   call.k = keys.k;
   call.v = keys.v;
   if (way.eight_bits) give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
@@ -184,22 +179,10 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     give_keys(call, memory.in(keys.elements), keys);
   if (way.integers) give_integers(call, memory, batch, queries.q, keys, way.other_scales);
   if (!memory.good()) return std::unexpected(memory.good().error());
-  call.lse = {.data = device_lse,
-              .dtype = WAVEJIT_FP32,
-              .reserved = 0,
-              .sizes = {1, batch.query_heads, rows, 1},
-              .strides = {batch.query_heads * rows, rows, 1, 1}};
   call.sequences.count = static_cast<std::int64_t>(pieces.size());
   call.sequences.query_starts = memory.in(queries.starts);
   call.sequences.max_query_length = queries.longest;
-  call.sequences.key_starts = memory.in(keys.starts);
-  call.sequences.key_lengths = memory.in(keys.lengths);
-  call.sequences.first_keys = memory.in(keys.first_keys);
-  if (!way.keys.rows_behind) call.sequences.max_key_length = keys.longest;
-  call.pages.block_table = memory.in(keys.table);
-  call.pages.table_starts = memory.in(keys.table_starts);
-  call.pages.table_columns = keys.table_columns;
-  call.pages.table_row_stride = keys.table_row_stride;
+  keys.describe(call, memory, way.keys.rows_behind);
   call.page_layout = keys.page_layout;
   if (way.bool_mask || way.bias_by_tile) {
     const std::int64_t columns = way.keys.rows_behind ? keys.k.sizes[1] : keys.longest;
@@ -246,16 +229,13 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
 
-  const wavejit_status status = wavejit_attention_forward(engine, &call, nullptr);
-  if (status == WAVEJIT_UNSUPPORTED) return std::optional<std::vector<Answer>>();
-  if (auto launched = checked(status); !launched) return std::unexpected(launched.error());
-  memory.keep(checked(wavejit_device_synchronize(engine)));
-  if (way.one_launch && !std::string_view(report.kernel_spec).contains(" merged "))
+  const auto ran = tools::supported(wavejit_attention_forward(engine, &call, nullptr));
+  if (!ran) return std::unexpected(ran.error());
+  if (!*ran) return std::optional<std::vector<Answer>>();
+  auto answers = outputs.read(engine, memory, queries.starts);
+  if (answers && way.one_launch && !std::string_view(report.kernel_spec).contains(" merged "))
     return std::optional<std::vector<Answer>>();
-  const auto o = memory.back<std::uint16_t>(device_o, elements);
-  const auto lse = memory.back<std::uint32_t>(device_lse, numbers);
-  if (!memory.good()) return std::unexpected(memory.good().error());
-  return attention::program::by_piece(batch.answer_shape(), queries.starts, o, lse);
+  return answers;
 }
 
 }  // namespace wavejit::attention_forward::program

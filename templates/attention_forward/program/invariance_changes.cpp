@@ -29,20 +29,9 @@ std::vector<RowsOf> whole_of_share(const Batch& batch, std::size_t share, std::s
   return pieces;
 }
 
-std::vector<Change> alone(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  changes.reserve(batch.sequences.size());
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
-    changes.push_back({.text = "alone", .pieces = {whole(batch, i)}});
-  return changes;
-}
-
-std::vector<Change> permuted(const Batch& batch, Draws& draws) {
-  std::vector<RowsOf> pieces = all_whole(batch);
-  for (std::size_t i = pieces.size() - 1; i > 0; --i)
-    std::swap(pieces[i], pieces[static_cast<std::size_t>(draws.below(static_cast<std::int64_t>(i) + 1))]);
-  return {{.text = "permuted", .pieces = std::move(pieces)}};
-}
+using attention::program::alone;
+using attention::program::permuted;
+using attention::program::rechunked;
 
 // Sequences that may stand in one dense tensor. Long ones by themselves: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t shares) {
@@ -95,58 +84,40 @@ std::vector<Change> padded_left(const Batch& batch, Draws& draws) {
            .way = {.keys = {.pages = paging, .left_padding = true}}}};
 }
 
-std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
-  Change change = {.text = "in pieces", .pieces = {}};
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
-    const std::int64_t rows = batch.sequences[i].rows;
-    for (std::int64_t at = 0; at < rows;) {
-      const std::int64_t end = std::min(rows, at + 1 + draws.below(rows));
-      change.pieces.push_back({.sequence = i, .begin = at, .end = end});
-      at = end;
-    }
-  }
-  return {std::move(change)};
-}
-
 std::vector<Change> token_by_token(const Batch& batch, Draws&) {
   constexpr std::int64_t most_rows = 12;
-  Change change = {.text = "a token at a time", .pieces = {}};
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
-    for (std::int64_t row = 0; batch.sequences[i].rows <= most_rows && row < batch.sequences[i].rows; ++row)
-      change.pieces.push_back({.sequence = i, .begin = row, .end = row + 1});
-  if (change.pieces.empty()) return {};
-  return {std::move(change)};
+  std::vector<RowsOf> pieces = attention::program::row_by_row(all_whole(batch), most_rows);
+  if (pieces.empty()) return {};
+  return {{.text = "a token at a time", .pieces = std::move(pieces)}};
 }
 
 std::vector<Change> split(const Batch& batch, Draws& draws) {
-  const int splits = draws.below(4) == 0 ? 0 : 2 + static_cast<int>(draws.below(15));
-  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits),
-           .pieces = all_whole(batch),
-           .way = {.splits = splits}}};
+  const int splits = draws.below(4) == 0 ? 0 : attention::program::drawn_runs(draws);
+  return {{.text = attention::program::text_of_runs(splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
+}
+
+void in_pages(Change& change, std::int64_t size) {
+  change.way.keys.pages = {.size = size};
+  change.text += ", " + change.way.keys.pages->text();
 }
 
 // By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
 // In pieces of a few rows, as only those are merged so.
 std::vector<Change> merged(const Batch& batch, Draws& draws) {
   constexpr std::int64_t most_rows_in_pieces = 12;
-  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_RANDOM, WAVEJIT_SIMGPU_REVERSE,
-                                                                       WAVEJIT_SIMGPU_IN_ORDER};
   const std::int64_t most_rows = 1 + draws.below(4);
-  const int splits = 2 + static_cast<int>(draws.below(15));
+  const int splits = attention::program::drawn_runs(draws);
   Change change = {.text = fmt::format("splits={}, one launch", splits),
                    .pieces = {},
                    .way = {.splits = splits, .one_launch = true},
-                   .schedule = schedules[static_cast<std::size_t>(batch.number % schedules.size())]};
+                   .schedule = attention::program::schedule_in_turn(batch.number).schedule};
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const std::int64_t rows = batch.sequences[i].rows;
     for (std::int64_t at = 0; rows <= most_rows_in_pieces && at < rows; at += most_rows)
       change.pieces.push_back({.sequence = i, .begin = at, .end = std::min(rows, at + most_rows)});
   }
   if (change.pieces.empty()) return {};
-  if (batch.number % 2 == 1) {
-    change.way.keys.pages = {.size = 64};
-    change.text += ", " + change.way.keys.pages->text();
-  }
+  if (batch.number % 2 == 1) in_pages(change, 64);
   return {std::move(change)};
 }
 
@@ -244,12 +215,11 @@ std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
   Change change = {.text = "a bool mask", .pieces = all_whole(batch), .way = {.bool_mask = true}};
   switch (batch.number % 4) {
     case 1:
-      change.pieces = rechunked(batch, draws).front().pieces;
+      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
-      change.way.keys.pages = {.size = batch.number % 8 == 2 ? 16 : 64};
-      change.text += ", " + change.way.keys.pages->text();
+      in_pages(change, batch.number % 8 == 2 ? 16 : 64);
       break;
     case 3:
       change.pipeline = pipelines[static_cast<std::size_t>(batch.number / 4 % pipelines.size())];
@@ -269,7 +239,7 @@ std::vector<Change> by_bias(const Batch& batch, Draws& draws) {
   Change change = {.text = "a bias by tile", .pieces = all_whole(batch), .way = {.bias_by_tile = true}};
   switch (batch.number % 4) {
     case 1:
-      change.pieces = rechunked(batch, draws).front().pieces;
+      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
@@ -337,13 +307,13 @@ std::vector<Change> hinted(const Batch& batch, Draws&) {
 
 std::vector<Dimension> of_plain_calls() {
   return {
-      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone},
-      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone<Change, Batch>},
+      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted<Change, Batch>},
       {.told = {.name = "padded", .changes = "dense keys, up to 90 % NaN behind the sequence"}, .changes = padded},
       {.told = {.name = "left-padding", .changes = "up to 90 % NaN in front of the sequence, dense and in pages"},
        .changes = padded_left},
       {.told = {.name = "rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked},
+       .changes = rechunked<Change, Batch>},
       {.told = {.name = "token-by-token", .changes = "each query by itself"}, .changes = token_by_token},
       {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
       {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
@@ -379,20 +349,14 @@ std::vector<Dimension> of_plain_calls() {
 
 }  // namespace
 
-std::vector<RowsOf> all_whole(const Batch& batch) { return whole_of_share(batch, 0, 1); }
-
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
     std::vector<Dimension> all = of_plain_calls();
-    std::vector<Dimension> cached = cache_dimensions(all);
-    std::vector<Dimension> of_bytes = byte_query_dimensions(all);
-    std::vector<Dimension> of_integers = integer_dimensions(all);
+    std::vector<Dimension> of_bytes = byte_dimensions(all);
     if (attention::hints_of(false) != 0)
       all.push_back({.told = {.name = "hints", .changes = "each hint of the call"}, .changes = hinted});
     std::ranges::move(list_dimensions(), std::back_inserter(all));
-    std::ranges::move(cached, std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));
-    std::ranges::move(of_integers, std::back_inserter(all));
     return all;
   }();
   return dimensions;

@@ -2,27 +2,14 @@
 // What each dimension of `wavejit invariance` changes about a batch.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "templates/attention_forward/program/invariance_call.h"
 #include "tools/invariance/invariance.h"
-#include "wavejit/simgpu.h"
 
 namespace wavejit::attention_forward::program {
 
-// One changed run: its pieces, which together are whole sequences, and how they lie.
-struct Change {
-  std::string text;
-  std::vector<RowsOf> pieces;
-  Way way = {};
-  std::string pipeline = {};
-  std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
-  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
-};
-
-std::vector<RowsOf> all_whole(const Batch& batch);
+using Change = attention::program::ChangeOfRows<Way>;
 
 // What the changed run is held against: a packed call of the batch.
 enum class Base : std::uint8_t {
@@ -42,16 +29,10 @@ struct Dimension {
   Base base = Base::plain;
 };
 const std::vector<Dimension>& all_dimensions();
-// Those over caches of 8 bits: what plain calls are asked for, and of keys that lie in rows
-// (invariance_cache_changes.cpp).
-std::vector<Dimension> cache_dimensions(const std::vector<Dimension>& plain);
-// Those of queries in 8 bits, likewise.
-std::vector<Dimension> byte_query_dimensions(const std::vector<Dimension>& plain);
-// Those of Q and K in int8 (invariance_integer_changes.cpp), and as a batch is asked for them.
-std::vector<Dimension> integer_dimensions(const std::vector<Dimension>& plain);
-void over_integers(const Batch& batch, std::vector<Change>& changes);
-// As a cached batch is asked for it.
-void over_8_bits(const Batch& batch, std::vector<Change>& changes);
+// Those over caches and queries of 8 bits: what plain calls are asked for, and of keys that lie in rows
+// (invariance_byte_changes.cpp); and as a batch of theirs is asked for it.
+std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain);
+void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes);
 // Those of lists of key blocks (invariance_list_changes.cpp).
 std::vector<Dimension> list_dimensions();
 

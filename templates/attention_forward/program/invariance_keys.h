@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/program/placed_keys.h"
 #include "templates/attention_forward/program/invariance_batch.h"
 #include "wavejit/wavejit.h"
 
@@ -17,7 +18,6 @@ namespace wavejit::attention_forward::program {
 using attention::program::Garbage;
 using attention::program::garbage_count;
 
-// Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
 struct Paging {
   std::int64_t size = 16;
   bool heads_first = false;  // a page is [heads][keys][dim]
@@ -47,22 +47,13 @@ struct KeyPlaces {
 };
 
 // K and V in one block of memory.
-struct KeyMemory {
+struct KeyMemory : attention::program::PlacedKeys {
   std::vector<std::uint16_t> elements;
   // Tensors; `data` is null, and both begin at elements of the block.
   wavejit_tensor k = {};
   wavejit_tensor v = {};
   std::size_t first_k = 0;
   std::size_t first_v = 0;
-  std::int64_t longest = 0;
-  // Those that the call takes have elements.
-  std::vector<std::int32_t> starts = {};
-  std::vector<std::int32_t> lengths = {};
-  std::vector<std::int32_t> first_keys = {};
-  std::vector<std::int32_t> table = {};
-  std::vector<std::int32_t> table_starts = {};
-  std::int64_t table_columns = 0;
-  std::int64_t table_row_stride = 0;
   std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
 };
 

@@ -26,9 +26,7 @@ std::vector<Change> blocks_alone(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> blocks_permuted(const Batch& batch, Draws& draws) {
-  std::vector<RowsOf> pieces = all_whole(batch);
-  draws.shuffle(pieces);
-  return {{.text = "permuted", .pieces = std::move(pieces), .way = listed()}};
+  return {{.text = "permuted", .pieces = attention::program::shuffled(all_whole(batch), draws), .way = listed()}};
 }
 
 // In dense keys, and in pages.
@@ -90,11 +88,7 @@ std::vector<Change> hinted(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> by_schedule(const Batch& batch, Draws&) {
-  static constexpr std::array<std::pair<const char*, wavejit_simgpu_schedule>, 3> all = {
-      {{"waves in reverse order", WAVEJIT_SIMGPU_REVERSE},
-       {"waves in random order", WAVEJIT_SIMGPU_RANDOM},
-       {"waves in order", WAVEJIT_SIMGPU_IN_ORDER}}};
-  const auto& [text, schedule] = all[static_cast<std::size_t>(batch.number % all.size())];
+  const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
   return {{.text = text, .pieces = all_whole(batch), .way = listed(), .schedule = schedule}};
 }
 

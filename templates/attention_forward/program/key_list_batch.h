@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/program/list_queries.h"
 #include "tools/half.h"
 #include "tools/invariance/invariance.h"
 
@@ -31,6 +32,19 @@ struct KeyListBatch {
   std::vector<std::int32_t> key_lengths;  // empty: all keys count
   std::vector<float> sink;                // or empty
 
+  const std::string& descriptor() const { return words; }
+  attention::program::ListedQueries listed() const {
+    return {.sequences = sequences,
+            .queries = queries,
+            .query_heads = query_heads,
+            .kv_heads = kv_heads,
+            .dim = dim,
+            .keys = keys,
+            .top_k = top_k,
+            .type = type,
+            .has_dense_walk = softcap == 0,
+            .slots_in_pages = true};
+  }
   std::int64_t tokens() const { return sequences * queries; }
   std::int64_t group() const { return query_heads / kv_heads; }
   std::int64_t keys_of(std::int64_t sequence) const {

@@ -6,27 +6,36 @@
 #include <limits>
 #include <utility>
 
-#include "templates/attention/kernel/canon.h"
-#include "tools/invariance/call_memory.h"
-#include "tools/invariance/scheduled.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
+#include "tools/stored_numbers.h"
 
-namespace wavejit::attention_forward::program::key_lists {
+namespace wavejit::attention_forward::program {
 namespace {
 
+using attention::program::ListChange;
+using attention::program::QueryPart;
 using tools::checked;
 using tools::Result;
 
 using Call = wavejit_attention_forward_arguments;
 using Batch = KeyListBatch;
+using Answers = std::vector<attention::program::RowAnswer>;
 
-wavejit_dtype type_of(const Batch& batch) { return batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16; }
+wavejit_dtype type_of(const Batch& batch) { return static_cast<wavejit_dtype>(tools::type_of(batch.type)); }
 
 wavejit_tensor sinks_of(float* sinks, std::int64_t heads) {
   return wavejit_dense_tensor(sinks, WAVEJIT_FP32, 1, heads, 1, 1);
 }
 
-// As the call of some queries and heads has it. A query alone stands on the diagonal where it stood.
-void cut(const Batch& batch, const Part& part, Call& call) {
+// A query alone stands on the diagonal where it stood.
+void cut_rows(const Batch& batch, const QueryPart& part, Call& call) {
+  attention::program::cut_queries(batch.listed(), part, call);
+  if (call.modifiers.sink.data != nullptr)
+    call.modifiers.sink = sinks_of(static_cast<float*>(call.modifiers.sink.data) + part.head, part.heads);
+}
+
+void cut(const Batch& batch, const QueryPart& part, Call& call) {
   if (part.heads == 0) return;
   const std::int64_t sequence = part.token / batch.queries;
   const std::int64_t row = part.token % batch.queries;
@@ -35,17 +44,7 @@ void cut(const Batch& batch, const Part& part, Call& call) {
   const auto moved = [](wavejit_tensor& tensor, std::int64_t elements) {
     tensor.data = static_cast<std::uint16_t*>(tensor.data) + elements;
   };
-  for (wavejit_tensor* tensor : {&call.q, &call.o}) {
-    moved(*tensor, (part.token * tensor->strides[1]) + (part.head * tensor->strides[2]));
-    tensor->sizes[0] = tensor->sizes[1] = 1;
-    tensor->sizes[2] = part.heads;
-  }
-  call.lse.data =
-      static_cast<float*>(call.lse.data) + (sequence * call.lse.strides[0]) + (part.head * call.lse.strides[1]) + row;
-  call.lse.sizes[0] = call.lse.sizes[2] = 1;
-  call.lse.sizes[1] = part.heads;
-  if (call.modifiers.sink.data != nullptr)
-    call.modifiers.sink = sinks_of(static_cast<float*>(call.modifiers.sink.data) + part.head, part.heads);
+  cut_rows(batch, part, call);
   for (wavejit_tensor* tensor : {&call.k, &call.v}) {
     if (!all_heads) {
       moved(*tensor, kv_head * tensor->strides[2]);
@@ -69,26 +68,6 @@ void cut(const Batch& batch, const Part& part, Call& call) {
   call.mask.causal_prefix = static_cast<std::int32_t>(batch.seen_by(sequence, row) - 1);
 }
 
-// The entries of two lists that together name what one list names; the first list is cut after `top_k` entries. Slots
-// of the second cache are counted from its end.
-struct TwoLists {
-  std::vector<std::int32_t> first, second, first_counts, second_counts;
-};
-TwoLists cut_lists(const std::vector<std::int32_t>& slots, const std::vector<std::int32_t>& counts, std::int64_t top_k,
-                   std::int64_t first_entries, std::int64_t all_slots) {
-  TwoLists two;
-  const auto behind = static_cast<std::int32_t>(first_entries);
-  for (std::size_t list = 0; list < counts.size(); ++list) {
-    const auto at = slots.begin() + (static_cast<std::ptrdiff_t>(list) * top_k);
-    two.first.insert(two.first.end(), at, at + first_entries);
-    std::transform(at + first_entries, at + top_k, std::back_inserter(two.second),
-                   [&](std::int32_t slot) { return slot < 0 ? -1 : static_cast<std::int32_t>(all_slots - 1 - slot); });
-    two.first_counts.push_back(std::min(counts[list], behind));
-    two.second_counts.push_back(std::max(counts[list] - behind, 0));
-  }
-  return two;
-}
-
 class Outputs {
  public:
   Outputs(tools::CallMemory& memory, const Batch& batch)
@@ -101,21 +80,13 @@ class Outputs {
         wavejit_dense_tensor(o_, type_of(batch_), batch_.sequences, batch_.queries, batch_.query_heads, batch_.dim);
     call.lse = wavejit_dense_tensor(lse_, WAVEJIT_FP32, batch_.sequences, batch_.query_heads, batch_.queries, 1);
   }
-  std::vector<Query> read(tools::CallMemory& memory) const {
-    const std::int64_t numbers = batch_.tokens() * batch_.query_heads;
-    const auto o = memory.back<std::uint16_t>(o_, static_cast<std::size_t>(numbers * batch_.dim));
-    const auto lse = memory.back<std::uint32_t>(lse_, static_cast<std::size_t>(numbers));
-    std::vector<Query> queries(static_cast<std::size_t>(batch_.tokens()));
-    for (std::int64_t token = 0; token < batch_.tokens(); ++token) {
-      Query& query = queries[static_cast<std::size_t>(token)];
-      const auto first = o.begin() + (token * batch_.query_heads * batch_.dim);
-      query.o.assign(first, first + (batch_.query_heads * batch_.dim));
-      for (std::int64_t head = 0; head < batch_.query_heads; ++head) {
-        const std::int64_t of_head = (token / batch_.queries * batch_.query_heads) + head;
-        query.lse.push_back(lse[static_cast<std::size_t>((of_head * batch_.queries) + (token % batch_.queries))]);
-      }
-    }
-    return queries;
+  Result<Answers> read(wavejit_engine* engine, tools::CallMemory& memory) const {
+    memory.keep(checked(wavejit_device_synchronize(engine)));
+    const auto numbers = static_cast<std::size_t>(batch_.tokens() * batch_.query_heads);
+    const auto o = memory.back<std::uint16_t>(o_, numbers * static_cast<std::size_t>(batch_.dim));
+    const auto lse = memory.back<std::uint32_t>(lse_, numbers);
+    if (!memory.good()) return std::unexpected(memory.good().error());
+    return attention::program::by_query(batch_.listed(), o, lse);
   }
 
  private:
@@ -125,9 +96,7 @@ class Outputs {
 };
 
 Call plain_call(tools::CallMemory& memory, const Batch& batch) {
-  Call call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_FORWARD;
+  auto call = tools::empty_call<Call>(WAVEJIT_ATTENTION_FORWARD);
   call.q = wavejit_dense_tensor(memory.in(batch.q), type_of(batch), batch.sequences, batch.queries, batch.query_heads,
                                 batch.dim);
   call.modifiers.softcap = batch.softcap;
@@ -135,7 +104,7 @@ Call plain_call(tools::CallMemory& memory, const Batch& batch) {
   return call;
 }
 
-Result<std::vector<Query>> with_lists(wavejit_engine* engine, const Batch& batch, const Change& change) {
+Result<Answers> with_lists(wavejit_engine* engine, const Batch& batch, const ListChange& change) {
   tools::CallMemory memory(engine);
   const Outputs outputs(memory, batch);
   Call call = plain_call(memory, batch);
@@ -158,19 +127,16 @@ Result<std::vector<Query>> with_lists(wavejit_engine* engine, const Batch& batch
     std::ranges::fill(counts, static_cast<std::int32_t>(batch.top_k));
   }
   if (change.first_entries != 0) {
-    const TwoLists two = cut_lists(indices, counts, batch.top_k, change.first_entries, cache.pages * cache.page_size);
     const KeyListCache second = turned(batch, cache);
     call.second_k = tensor(second.k);
     call.second_v = tensor(second.v);
-    call.second_list.indices = memory.in(two.second);
-    call.second_list.counts = memory.in(two.second_counts);
-    call.second_list.top_k = batch.top_k - change.first_entries;
-    call.key_list.top_k = change.first_entries;
-    indices = two.first;
-    counts = two.first_counts;
+    attention::program::give_lists(call, memory,
+                                   attention::program::cut_lists(indices, counts, batch.top_k, change.first_entries,
+                                                                 cache.pages * cache.page_size));
+  } else {
+    call.key_list.indices = memory.in(indices);
+    call.key_list.counts = memory.in(counts);
   }
-  call.key_list.indices = memory.in(indices);
-  call.key_list.counts = memory.in(counts);
   if (change.slots) {
     call.key_list.slots = 1;
   } else {
@@ -185,24 +151,18 @@ Result<std::vector<Query>> with_lists(wavejit_engine* engine, const Batch& batch
     call.sequences.key_lengths = memory.in(lengths);
   }
   if (!memory.good()) return std::unexpected(memory.good().error());
-  for (const Part& part : change.parts) {
+  for (const QueryPart& part : change.parts) {
     Call one = call;
     cut(batch, part, one);
     memory.keep(checked(wavejit_attention_forward(engine, &one, nullptr)));
   }
-  memory.keep(checked(wavejit_device_synchronize(engine)));
-  std::vector<Query> queries = outputs.read(memory);
-  if (!memory.good()) return std::unexpected(memory.good().error());
-  return queries;
+  return outputs.read(engine, memory);
 }
 
-// The dense kernels over a list's keys in its order. Their chunks have 1,024 keys: those of a list's chunk stand at the
-// beginning of one, and what fills it up, as a hole of the list, is a key whose score is −∞, which changes nothing
-// (docs/canonical-arithmetic.md). It has −∞ in the last column, where queries have 2 and other keys 0.
-Result<std::vector<Query>> dense_walks(wavejit_engine* engine, const Batch& batch) {
-  constexpr std::int64_t chunk = attention::chunk_keys;
-  constexpr std::int64_t list_chunk = attention::list_chunk_keys;
-  const std::int64_t keys = (batch.top_k / list_chunk * chunk) + (batch.top_k % list_chunk);
+// The dense kernels over a list's keys in its order. A key whose score is −∞ has that in the last column, where queries
+// have 2 and other keys 0.
+Result<Answers> dense_walks(wavejit_engine* engine, const Batch& batch) {
+  const std::int64_t keys = attention::program::keys_of_dense_walk(batch.top_k);
   const std::uint16_t hidden = tools::encode(batch.type, -std::numeric_limits<double>::infinity());
   tools::CallMemory memory(engine);
   const Outputs outputs(memory, batch);
@@ -217,10 +177,9 @@ Result<std::vector<Query>> dense_walks(wavejit_engine* engine, const Batch& batc
       std::vector<std::uint16_t> k(static_cast<std::size_t>(keys * batch.dim), 0);
       std::vector<std::uint16_t> v = k;
       for (std::int64_t key = 0; key < keys; ++key) {
-        const std::int64_t place = (key / chunk * list_chunk) + (key % chunk);
-        const std::int64_t entry = key % chunk < list_chunk && place < count
-                                       ? batch.indices[static_cast<std::size_t>((list * batch.top_k) + place)]
-                                       : -1;
+        const std::int64_t place = attention::program::place_in_list(key);
+        const std::int64_t entry =
+            place >= 0 && place < count ? batch.indices[static_cast<std::size_t>((list * batch.top_k) + place)] : -1;
         if (entry < 0 || entry >= sees) {
           k[static_cast<std::size_t>(((key + 1) * batch.dim) - 1)] = hidden;
           continue;
@@ -232,34 +191,18 @@ Result<std::vector<Query>> dense_walks(wavejit_engine* engine, const Batch& batc
       Call one = call;
       one.k = wavejit_dense_tensor(memory.in(k), type_of(batch), 1, keys, 1, batch.dim);
       one.v = wavejit_dense_tensor(memory.in(v), type_of(batch), 1, keys, 1, batch.dim);
-      const std::int64_t head = kv_head * batch.group();
-      for (wavejit_tensor* tensor : {&one.q, &one.o}) {
-        tensor->data =
-            static_cast<std::uint16_t*>(tensor->data) + (token * tensor->strides[1]) + (head * tensor->strides[2]);
-        tensor->sizes[0] = tensor->sizes[1] = 1;
-        tensor->sizes[2] = batch.group();
-      }
-      one.lse.data = static_cast<float*>(one.lse.data) + (sequence * one.lse.strides[0]) + (head * one.lse.strides[1]) +
-                     (token % batch.queries);
-      one.lse.sizes[0] = one.lse.sizes[2] = 1;
-      one.lse.sizes[1] = batch.group();
-      if (one.modifiers.sink.data != nullptr)
-        one.modifiers.sink = sinks_of(static_cast<float*>(one.modifiers.sink.data) + head, batch.group());
+      cut_rows(batch, {.token = token, .head = kv_head * batch.group(), .heads = batch.group()}, one);
       if (!memory.good()) return std::unexpected(memory.good().error());
       memory.keep(checked(wavejit_attention_forward(engine, &one, nullptr)));
     }
   }
-  memory.keep(checked(wavejit_device_synchronize(engine)));
-  std::vector<Query> queries = outputs.read(memory);
-  if (!memory.good()) return std::unexpected(memory.good().error());
-  return queries;
+  return outputs.read(engine, memory);
 }
 
 }  // namespace
 
-Result<std::vector<Query>> run(wavejit_engine* engine, const KeyListBatch& batch, const Change& change) {
-  const tools::Scheduled scheduled(change.schedule);
+Result<Answers> run_key_lists(wavejit_engine* engine, const KeyListBatch& batch, const ListChange& change) {
   return change.dense_walks ? dense_walks(engine, batch) : with_lists(engine, batch, change);
 }
 
-}  // namespace wavejit::attention_forward::program::key_lists
+}  // namespace wavejit::attention_forward::program

@@ -204,9 +204,6 @@ class AttentionTuning : public tools::Tuning {
 
 }  // namespace
 
-const tools::Tuning& attention_tuning() {
-  static const AttentionTuning only;
-  return only;
-}
+const tools::Tuning& attention_tuning() { return tools::only<AttentionTuning>(); }
 
 }  // namespace wavejit::attention_forward::program

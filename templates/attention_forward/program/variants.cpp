@@ -224,9 +224,6 @@ class AttentionVariants final : public tools::Variants {
 
 std::span<const Variant> variant_rows() { return variants; }
 
-const tools::Variants& attention_variants() {
-  static const AttentionVariants only;
-  return only;
-}
+const tools::Variants& attention_variants() { return tools::only<AttentionVariants>(); }
 
 }  // namespace wavejit::attention_forward::program

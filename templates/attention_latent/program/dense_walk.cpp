@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "templates/attention/kernel/canon.h"
+#include "templates/attention/program/list_queries.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
@@ -23,8 +23,6 @@ void clear_last_column(LatentArrays& arrays) {
 }
 
 LatentArrays dense_walk_of(const LatentArrays& listed, std::int64_t token) {
-  constexpr std::int64_t chunk = attention::chunk_keys;
-  constexpr std::int64_t list_chunk = attention::list_chunk_keys;
   const attention::program::Experiment& of = listed.experiment;
   const auto sequences = attention::program::sequences_of(of);
   const auto sequence = std::ranges::find_if(
@@ -33,7 +31,7 @@ LatentArrays dense_walk_of(const LatentArrays& listed, std::int64_t token) {
   const std::int64_t sees = attention::program::visible_keys(rules, token - sequence->first_query, sequence->keys).end;
   const std::int64_t top_k = listed.lists.top_k;
   const std::int64_t count = listed.lists.counts.empty() ? top_k : listed.lists.counts[static_cast<std::size_t>(token)];
-  const std::int64_t keys = (top_k / list_chunk * chunk) + (top_k % list_chunk);
+  const std::int64_t keys = attention::program::keys_of_dense_walk(top_k);
   const std::string_view type = of.type == tools::HalfType::bf16 ? "bf16" : "fp16";
   LatentArrays dense = *make_latent_arrays(fmt::format("attention_latent {} b1 q1 k{} h{} d{}/{} scale={} lse", type,
                                                        keys, of.query_heads, of.head_dim_qk, of.head_dim_v, of.scale),
@@ -45,8 +43,8 @@ LatentArrays dense_walk_of(const LatentArrays& listed, std::int64_t token) {
   const std::uint16_t minus_infinity = of.type == tools::HalfType::bf16 ? 0xFF80 : 0xFC00;
   for (std::int64_t key = 0; key < keys; ++key) {
     const auto to = dense.k.begin() + (key * columns);
-    const std::int64_t place = (key / chunk * list_chunk) + (key % chunk);
-    const bool is_place = key % chunk < list_chunk && place < count;
+    const std::int64_t place = attention::program::place_in_list(key);
+    const bool is_place = place >= 0 && place < count;
     const std::int64_t entry = is_place ? listed.lists.indices[static_cast<std::size_t>((token * top_k) + place)] : -1;
     if (entry < 0 || entry >= sees) {
       *(to + columns - 1) = minus_infinity;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_latent/program/device_call.h"
 
+#include "tools/empty_call.h"
+
 namespace wavejit::attention_latent::program {
 
 using attention::program::Experiment;
@@ -14,9 +16,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   const std::int64_t columns = arrays.apart ? arrays.latent() : arrays.latent() + arrays.rope();
   const std::int64_t key_batch = of.paged() ? arrays.pages : keys.batch;
   const std::int64_t key_rows = of.paged() ? of.page_size : keys.length;
-  wavejit_attention_latent_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_LATENT;
+  auto call = tools::empty_call<wavejit_attention_latent_arguments>(WAVEJIT_ATTENTION_LATENT);
   call.q = wavejit_dense_tensor(memory.q, type, queries.batch, queries.length, of.query_heads, columns);
   const auto key_type = of.has_bytes() ? static_cast<wavejit_dtype>(of.cache_dtype) : type;
   call.k = wavejit_dense_tensor(memory.k, key_type, key_batch, key_rows, 1, arrays.key_columns());

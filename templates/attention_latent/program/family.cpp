@@ -160,10 +160,8 @@ class AttentionLatent : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    auto experiment = parse_experiment(descriptor);
-    if (!experiment) return std::unexpected(experiment.error());
-    return make_lazy_problem(experiment->text, experiment->key_length,
-                             [text = experiment->text] { return problem_of(*make_latent_arrays(text, false)); });
+    return lazy_problem(parse_experiment(descriptor),
+                        [](const std::string& text) { return problem_of(*make_latent_arrays(text, false)); });
   }
   std::unique_ptr<ArrayCall> make_call() const override { return make_array_call(); }
   std::string with_8_bit_cache(const std::string& descriptor, std::string_view target,
@@ -208,9 +206,6 @@ std::vector<std::string> AttentionLatent::serving_lines(const ServedModel& serve
 
 }  // namespace
 
-const tools::Family& family() {
-  static const AttentionLatent only;
-  return only;
-}
+const tools::Family& family() { return tools::only<AttentionLatent>(); }
 
 }  // namespace wavejit::attention_latent::program

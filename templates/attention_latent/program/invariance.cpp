@@ -13,12 +13,9 @@
 namespace wavejit::attention_latent::program {
 namespace {
 
-using attention::program::first_difference;
-using attention::program::joined;
 using tools::InvarianceRequest;
-using tools::Result;
 
-struct Laboratory {
+struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
   static int base(const Dimension& dimension) { return dimension.cached ? 1 : 0; }
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
@@ -31,29 +28,14 @@ struct Laboratory {
     if (dimension.cached) make_cached(batch);
     return batch;
   }
-  using Answers = std::vector<Answer>;
   // One packed call over 16 bits.
-  static Result<std::optional<Answers>> plain(wavejit_engine* engine, const Batch& batch,
-                                              const Dimension& /*dimension*/) {
-    return run_pieces(engine, batch, all_whole(batch), {});
-  }
-  static Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
-    return run_pieces(engine, batch, change.pieces, change.way);
-  }
-  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
-                      const Answers& after, const auto& tell) {
-    for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
-      if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
-        tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
-             first_difference(batch.answer_shape(), before[sequence], joined(change.pieces, after, sequence)));
+  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) {
+    return {.text = {}, .pieces = all_whole(batch)};
   }
 };
 
 }  // namespace
 
-const tools::Invariance& latent_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& latent_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_latent::program

@@ -75,18 +75,9 @@ Batch draw_batch(const tools::InvarianceRequest& request) {
   return batch;
 }
 
-std::vector<RowsOf> all_whole(const Batch& batch) {
-  std::vector<RowsOf> pieces;
-  pieces.reserve(batch.sequences.size());
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
-    pieces.push_back({.sequence = i, .begin = 0, .end = batch.sequences[i].rows});
-  return pieces;
-}
-
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
   const DrawnSequence& of = batch.sequences[piece.sequence];
-  if (!batch.causal) return of.keys;
-  return std::max<std::int64_t>(of.keys - of.rows + piece.end, 0);
+  return attention::program::keys_up_to(piece.end, of.rows, of.keys, batch.causal);
 }
 
 }  // namespace wavejit::attention_latent::program

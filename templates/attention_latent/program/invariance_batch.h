@@ -46,7 +46,9 @@ struct Batch {
 };
 Batch draw_batch(const tools::InvarianceRequest& request);
 
-std::vector<RowsOf> all_whole(const Batch& batch);
+inline std::vector<RowsOf> all_whole(const Batch& batch) {
+  return attention::program::whole_sequences(batch, &DrawnSequence::rows);
+}
 // The keys that rows may see: with a diagonal those up to the last row's.
 std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
 

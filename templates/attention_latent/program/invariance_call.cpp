@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "templates/attention_latent/program/invariance_bytes.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_latent::program {
@@ -52,9 +53,7 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
              const Queries& queries, const KeyMemory& keys) {
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   const std::int64_t rope = batch.dims - batch.dims_v;
-  Call call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_LATENT;
+  auto call = tools::empty_call<Call>(WAVEJIT_ATTENTION_LATENT);
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, rows.batch, rows.length, batch.heads,
                                 way.queries_apart ? batch.dims_v : batch.dims);
   call.k = wavejit_dense_tensor(memory.in(keys.k), type, keys.outer, keys.inner, 1,
@@ -70,13 +69,7 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
     call.sequences.count = sequences;
     call.sequences.max_query_length = queries.longest;
   }
-  call.sequences.key_starts = memory.in(keys.starts);
-  call.sequences.key_lengths = memory.in(keys.lengths);
-  if (!way.keys.rows_behind) call.sequences.max_key_length = keys.longest;
-  call.pages.block_table = memory.in(keys.table);
-  call.pages.table_starts = memory.in(keys.table_starts);
-  call.pages.table_columns = keys.table_columns;
-  call.pages.table_row_stride = keys.table_row_stride;
+  keys.describe(call, memory, way.keys.rows_behind);
   if (!batch.sink.empty())
     call.modifiers.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
   call.modifiers.softcap = batch.softcap;
@@ -112,14 +105,6 @@ Call of_heads(Call call, std::int64_t first, std::int64_t end) {
   return call;
 }
 
-// false: no kernel does it on this engine.
-Result<bool> launched(wavejit_engine* engine, const Call& call) {
-  const wavejit_status status = wavejit_attention_latent(engine, &call, nullptr);
-  if (status == WAVEJIT_UNSUPPORTED) return false;
-  if (auto good = checked(status); !good) return std::unexpected(good.error());
-  return true;
-}
-
 }  // namespace
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
@@ -129,21 +114,11 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   const std::int64_t rows = queries.starts.back();
   const Rows shape = way.dense_queries ? Rows{.batch = std::ssize(pieces), .length = queries.longest}
                                        : Rows{.batch = 1, .length = rows};
-  const auto numbers = static_cast<std::size_t>(rows * batch.heads);
-  const std::size_t elements = numbers * static_cast<std::size_t>(batch.dims_v);
   CallMemory memory(engine);
-  void* const o = memory.out(elements * sizeof(std::uint16_t));
-  void* const lse = memory.out(numbers * sizeof(float));
+  const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
   Call call = call_of(memory, batch, std::ssize(pieces), shape, way, queries, keys);
   if (way.eight_bits) give_bytes(call, memory, batch, keys, way, wavejit_engine_target(engine));
-  call.o = wavejit_dense_tensor(o, static_cast<wavejit_dtype>(call.q.dtype), shape.batch, shape.length, batch.heads,
-                                batch.dims_v);
-  // [head][row], whatever the shape: a sequence's rows stand together.
-  call.lse = {.data = lse,
-              .dtype = WAVEJIT_FP32,
-              .reserved = 0,
-              .sizes = {shape.batch, batch.heads, shape.length, 1},
-              .strides = {shape.length, rows, 1, 1}};
+  outputs.describe(call, shape.batch, shape.length);
   if (way.rounds > 1) {
     memory.keep(checked(wavejit_call_workspace(engine, &call.head, &call.split.workspace_bytes)));
     call.split.workspace_bytes /= way.rounds;
@@ -153,15 +128,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   std::vector<std::int64_t> ends = way.head_ends;
   if (ends.empty()) ends = {batch.heads};
   for (std::size_t part = 0; part < ends.size(); ++part) {
-    const auto ran = launched(engine, of_heads(call, part == 0 ? 0 : ends[part - 1], ends[part]));
+    const Call one = of_heads(call, part == 0 ? 0 : ends[part - 1], ends[part]);
+    const auto ran = tools::supported(wavejit_attention_latent(engine, &one, nullptr));
     if (!ran) return std::unexpected(ran.error());
     if (!*ran) return std::optional<std::vector<Answer>>();
   }
-  memory.keep(checked(wavejit_device_synchronize(engine)));
-  const auto got_o = memory.back<std::uint16_t>(o, elements);
-  const auto got_lse = memory.back<std::uint32_t>(lse, numbers);
-  if (!memory.good()) return std::unexpected(memory.good().error());
-  return attention::program::by_piece(batch.answer_shape(), queries.starts, got_o, got_lse);
+  return outputs.read(engine, memory, queries.starts);
 }
 
 }  // namespace wavejit::attention_latent::program

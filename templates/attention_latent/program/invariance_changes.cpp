@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,17 +18,11 @@ namespace {
 
 using attention::program::Garbage;
 
-std::vector<Change> alone(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
-  return changes;
-}
+constexpr std::int64_t all_rows = std::numeric_limits<std::int64_t>::max();
 
-std::vector<Change> permuted(const Batch& batch, Draws& draws) {
-  std::vector<RowsOf> pieces = all_whole(batch);
-  draws.shuffle(pieces);
-  return {{.text = "permuted", .pieces = std::move(pieces)}};
-}
+using attention::program::alone;
+using attention::program::permuted;
+using attention::program::rechunked;
 
 // Sequences of as many rows, up to `most` of them, in one dense call. Long ones together: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t most) {
@@ -93,7 +88,7 @@ std::vector<Change> in_pages(const Batch& batch, Draws&) {
 std::vector<Change> pages_and_splits(const Batch& batch, Draws& draws) {
   static constexpr std::array<std::int64_t, 4> sizes = {64, 16, 1, 192};
   const Paging paging = {.size = sizes[static_cast<std::size_t>(batch.number % sizes.size())]};
-  const int splits = 2 + static_cast<int>(draws.below(15));
+  const int splits = attention::program::drawn_runs(draws);
   return {{.text = fmt::format("{}, splits={}", paging.text(), splits),
            .pieces = all_whole(batch),
            .way = {.splits = splits, .keys = {.pages = paging}}}};
@@ -112,25 +107,23 @@ std::vector<Change> apart(const Batch& batch, Draws&) {
 }
 
 std::vector<Change> split(const Batch& batch, Draws& draws) {
-  const int splits = batch.number % 4 == 0 ? 0 : 2 + static_cast<int>(draws.below(15));
-  return {{.text = splits == 0 ? "splits=auto" : fmt::format("splits={}", splits),
-           .pieces = all_whole(batch),
-           .way = {.splits = splits}}};
+  const int splits = batch.number % 4 == 0 ? 0 : attention::program::drawn_runs(draws);
+  return {{.text = attention::program::text_of_runs(splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
+}
+
+void in_pages_of_64(Change& change) {
+  change.way.keys.pages = {.size = 64};
+  change.text += ", " + change.way.keys.pages->text();
 }
 
 // By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
 std::vector<Change> merged(const Batch& batch, Draws& draws) {
-  static constexpr std::array<wavejit_simgpu_schedule, 3> schedules = {WAVEJIT_SIMGPU_RANDOM, WAVEJIT_SIMGPU_REVERSE,
-                                                                       WAVEJIT_SIMGPU_IN_ORDER};
-  const int splits = 2 + static_cast<int>(draws.below(15));
+  const int splits = attention::program::drawn_runs(draws);
   Change change = {.text = fmt::format("splits={}, one launch", splits),
                    .pieces = all_whole(batch),
                    .way = {.splits = splits, .flags = WAVEJIT_ONE_LAUNCH},
-                   .schedule = schedules[static_cast<std::size_t>(batch.number % schedules.size())]};
-  if (batch.number % 2 == 1) {
-    change.way.keys.pages = {.size = 64};
-    change.text += ", " + change.way.keys.pages->text();
-  }
+                   .schedule = attention::program::schedule_in_turn(batch.number).schedule};
+  if (batch.number % 2 == 1) in_pages_of_64(change);
   return {std::move(change)};
 }
 
@@ -162,37 +155,17 @@ std::vector<Change> by_heads(const Batch& batch, Draws& draws) {
            .way = {.head_ends = std::move(ends)}}};
 }
 
-std::vector<Change> rechunked(const Batch& batch, Draws& draws) {
-  Change change = {.text = "in pieces", .pieces = {}};
-  for (const RowsOf& all : all_whole(batch))
-    for (std::int64_t at = 0; at < all.end;) {
-      const std::int64_t end = std::min(all.end, at + 1 + draws.below(all.end));
-      change.pieces.push_back({.sequence = all.sequence, .begin = at, .end = end});
-      at = end;
-    }
-  return {std::move(change)};
-}
-
 std::vector<Change> token_by_token(const Batch& batch, Draws&) {
-  Change change = {.text = "a token at a time", .pieces = {}};
-  for (const RowsOf& all : all_whole(batch))
-    for (std::int64_t row = 0; row < all.end; ++row)
-      change.pieces.push_back({.sequence = all.sequence, .begin = row, .end = row + 1});
-  return {std::move(change)};
+  const std::vector<RowsOf> whole = all_whole(batch);
+  return {{.text = "a token at a time", .pieces = attention::program::row_by_row(whole, all_rows)}};
 }
 
 // One a batch, by turns; with runs in every second round of turns.
 std::vector<Change> repeated(const Batch& batch, Draws&) {
-  struct Named {
-    const char* text;
-    wavejit_simgpu_schedule schedule;
-  };
-  static constexpr std::array<Named, 3> all = {{{.text = "waves in reverse order", .schedule = WAVEJIT_SIMGPU_REVERSE},
-                                                {.text = "waves in random order", .schedule = WAVEJIT_SIMGPU_RANDOM},
-                                                {.text = "waves in order", .schedule = WAVEJIT_SIMGPU_IN_ORDER}}};
-  const Named& one = all[static_cast<std::size_t>(batch.number % all.size())];
-  const int splits = batch.number / all.size() % 2 == 0 ? 1 : 3;
-  return {{.text = one.text, .pieces = all_whole(batch), .way = {.splits = splits}, .schedule = one.schedule}};
+  constexpr std::uint64_t turns = 3;
+  const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
+  const int splits = batch.number / turns % 2 == 0 ? 1 : 3;
+  return {{.text = text, .pieces = all_whole(batch), .way = {.splits = splits}, .schedule = schedule}};
 }
 
 // Mathematically the same where every row sees all keys; sums in another order. Fewer keys may come to the same bits by
@@ -214,8 +187,10 @@ std::vector<Change> doubled_scales(const Batch& batch, Draws&) {
 
 const std::vector<Dimension>& plain_dimensions() {
   static const std::vector<Dimension> dimensions = {
-      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"}, .changes = alone},
-      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"}, .changes = permuted},
+      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"},
+       .changes = alone<Change, Batch>},
+      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"},
+       .changes = permuted<Change, Batch>},
       {.told = {.name = "latent-padded", .changes = "dense, up to 149 rows of NaN behind the longest"},
        .changes = padded},
       {.told = {.name = "latent-hidden", .changes = "NaN or infinity between the sequences"}, .changes = hidden},
@@ -232,7 +207,7 @@ const std::vector<Dimension>& plain_dimensions() {
        .changes = in_rounds},
       {.told = {.name = "latent-heads", .changes = "heads in two or three calls"}, .changes = by_heads},
       {.told = {.name = "latent-rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked},
+       .changes = rechunked<Change, Batch>},
       {.told = {.name = "latent-decode", .changes = "each query by itself"}, .changes = token_by_token},
       {.told = {.name = "latent-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
        .changes = repeated},

@@ -2,24 +2,14 @@
 // What each dimension of latent attention changes about a batch.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "templates/attention_latent/program/invariance_call.h"
 #include "tools/invariance/invariance.h"
-#include "wavejit/simgpu.h"
 
 namespace wavejit::attention_latent::program {
 
-// One changed run: its pieces, which together are whole sequences, and how they lie.
-struct Change {
-  std::string text;
-  std::vector<RowsOf> pieces;
-  Way way = {};
-  // The schedule of the simulated GPU; on another device the same call once more.
-  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
-};
+using Change = attention::program::ChangeOfRows<Way>;
 
 struct Dimension {
   tools::InvarianceDimension told;

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "templates/attention/program/placed_keys.h"
 #include "templates/attention_latent/program/invariance_batch.h"
 
 namespace wavejit::attention_latent::program {
 
-// Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
 struct Paging {
   std::int64_t size = 16;
   bool list = false;  // the table is one list of pages with starts
@@ -34,25 +34,16 @@ struct KeyPlaces {
   bool reversed = false;
 };
 
-// [outer][inner][1][columns]: packed keys are one outer row, pages are the outer rows of a cache.
-struct KeyMemory {
-  std::int64_t outer = 1;
-  std::int64_t inner = 0;
-  std::vector<std::uint16_t> k;
-  std::vector<std::uint16_t> k_rope;  // empty: not apart
+// [outer][inner][1][columns].
+struct KeyMemory : attention::program::PlacedKeys {
+  std::vector<std::uint16_t> k = {};
+  std::vector<std::uint16_t> k_rope = {};  // empty: not apart
   // The sequence and key that a row has; −1: none.
   struct Key {
     std::size_t sequence = 0;
     std::int64_t key = -1;
   };
   std::vector<Key> has = {};
-  std::int64_t longest = 0;
-  std::vector<std::int32_t> starts = {};
-  std::vector<std::int32_t> lengths = {};
-  std::vector<std::int32_t> table = {};
-  std::vector<std::int32_t> table_starts = {};
-  std::int64_t table_columns = 0;
-  std::int64_t table_row_stride = 0;
 };
 KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places);
 

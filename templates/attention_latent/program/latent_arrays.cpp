@@ -292,8 +292,7 @@ void fill_lengths(LatentArrays& arrays) {
 }
 
 Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
-  Experiment to;
-  to.text = std::move(text);
+  Experiment to = attention::program::experiment_with(from, std::move(text));
   to.type = from.dtype == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
   const std::int32_t cache = attention::told_type(attention::type_in(from.cache, from.dtype));
   to.cache_dtype = cache >= WAVEJIT_E4M3 ? cache : std::int32_t{WAVEJIT_DTYPE_NONE};
@@ -302,24 +301,15 @@ Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
               : from.packed       ? attention::program::ArrayLayout::packed
                                   : attention::program::ArrayLayout::bshd;
   to.page_size = from.page_size;
-  to.batch = from.batch;
-  to.query_length = from.query_length;
-  to.key_length = from.key_length;
   to.query_heads = from.heads;
   to.kv_heads = 1;
   to.head_dim_qk = from.head_dim_qk;
   to.head_dim_v = from.head_dim_v;
-  to.query_lengths = from.query_lengths;
-  to.key_lengths = from.key_lengths;
-  take_mask(from.mask, to);
-  take_modifiers(from.modifiers, to);
   to.modifiers[static_cast<std::size_t>(attention::Modifier::sink)].extent =
       from.of(attention::Modifier::sink).there ? attention::Extent::one : attention::Extent::none;
   to.lse = from.lse;
   to.splits = static_cast<std::int32_t>(from.splits);
   to.scale = attention::program::number_in(from.scale, default_scale(from));
-  to.seed = attention::program::number_in(from.seed, std::uint64_t{1});
-  to.inputs = "normal";
   return to;
 }
 
@@ -330,10 +320,7 @@ bool has_word(const std::string& text, const std::string& word) {
 }  // namespace
 
 tools::Result<Experiment> parse_experiment(const std::string& descriptor) {
-  std::string text;
-  const auto parsed = tools::parsed_line(descriptor, text, parse_descriptor);
-  if (!parsed) return std::unexpected(parsed.error());
-  return experiment_of(*parsed, std::move(text));
+  return tools::parsed_into(descriptor, parse_descriptor, experiment_of);
 }
 
 tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bool with_exact, bool least_exponents) {

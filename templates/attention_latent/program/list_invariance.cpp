@@ -5,164 +5,95 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <functional>
-#include <iterator>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "templates/attention/kernel/canon.h"
+#include "templates/attention/program/list_queries.h"
 #include "templates/attention_latent/program/dense_walk.h"
 #include "templates/attention_latent/program/device_call.h"
 #include "templates/attention_latent/program/invariance.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/joined.h"
-#include "tools/invariance/runner.h"
 
 namespace wavejit::attention_latent::program {
 namespace {
 
+using attention::program::ListChange;
+using attention::program::ListDimension;
+using attention::program::QueryPart;
 using tools::checked;
 using tools::Draws;
-using tools::FirstDifference;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 
 using Call = wavejit_attention_latent_arguments;
+using Answers = std::vector<attention::program::RowAnswer>;
 
-// The rows of one query: O [head][dim], LSE [head].
-struct Query {
-  std::vector<std::uint16_t> o;
-  std::vector<std::uint32_t> lse;
-};
+attention::program::ListedQueries listed_of(const LatentArrays& arrays) {
+  const attention::program::Experiment& of = arrays.experiment;
+  return {.sequences = of.batch,
+          .queries = of.query_length,
+          .query_heads = of.query_heads,
+          .kv_heads = 1,
+          .dim = arrays.latent(),
+          .keys = of.key_length,
+          .top_k = arrays.lists.top_k,
+          .type = of.type};
+}
 
 // A batch as words without layout and splits, and its arrays. Lists are mixed ones.
-struct Batch {
+struct ListBatch {
   std::string words;
   LatentArrays arrays;
+
+  const std::string& descriptor() const { return words; }
+  attention::program::ListedQueries listed() const { return listed_of(arrays); }
 };
 
-// Which queries, from one on, and heads a call has, of the arrays' own.
-struct Part {
-  std::int64_t query = 0;
-  std::int64_t queries = 0;  // 0: all, and all heads
-  std::int64_t head = 0;
-  std::int64_t heads = 0;
-};
-
-struct Change {
-  std::string text = {};
-  std::function<LatentArrays(const Batch&)> arrays = [](const Batch& batch) { return batch.arrays; };
-  std::vector<Part> parts = {Part{}};
-  std::int32_t splits = 0;
-  bool dense_walks = false;
-  std::int64_t first_entries = 0;  // of slots: what stands behind them is a second list over a second cache
-  std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
-};
-
-std::int64_t tokens_of(const LatentArrays& arrays) {
-  const attention::program::Placement queries = attention::program::queries_of(arrays.experiment);
-  return queries.batch * queries.length;
-}
-
-// The call of some queries of one sequence, and some of their heads.
-void cut(const LatentArrays& arrays, const Part& part, Call& call) {
-  if (part.queries == 0) return;
+// The call of a query, and some of its heads.
+void cut(const LatentArrays& arrays, const QueryPart& part, Call& call) {
+  if (part.heads == 0) return;
+  attention::program::cut_queries(listed_of(arrays), part, call);
   const std::int64_t of_sequence = arrays.experiment.query_length;
-  const std::int64_t sequence = part.query / of_sequence;
-  const std::int64_t row = part.query % of_sequence;
-  const auto moved = [](wavejit_tensor& tensor, std::int64_t elements) {
-    tensor.data = static_cast<std::uint16_t*>(tensor.data) + elements;
-  };
-  for (wavejit_tensor* tensor : {&call.q, &call.o}) {
-    moved(*tensor, (part.query * tensor->strides[1]) + (part.head * tensor->strides[2]));
-    tensor->sizes[0] = 1;
-    tensor->sizes[1] = part.queries;
-    tensor->sizes[2] = part.heads;
-  }
-  moved(call.k, sequence * call.k.strides[0]);
+  const std::int64_t sequence = part.token / of_sequence;
+  call.k.data = static_cast<std::uint16_t*>(call.k.data) + (sequence * call.k.strides[0]);
   call.k.sizes[0] = 1;
-  call.lse.data =
-      static_cast<float*>(call.lse.data) + (sequence * call.lse.strides[0]) + (part.head * call.lse.strides[1]) + row;
-  call.lse.sizes[0] = 1;
-  call.lse.sizes[1] = part.heads;
-  call.lse.sizes[2] = part.queries;
   if (call.sequences.key_lengths != nullptr) call.sequences.key_lengths += sequence;
-  call.key_list.indices += part.query * call.key_list.top_k;
-  if (call.key_list.counts != nullptr) call.key_list.counts += part.query;
+  call.key_list.indices += part.token * call.key_list.top_k;
+  if (call.key_list.counts != nullptr) call.key_list.counts += part.token;
   call.sequences.max_total_keys = 0;
   // The diagonal of the last row is the sequence's end: a row before it stands as far before it.
-  call.k.sizes[1] -= (call.mask.bits & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (row + part.queries) : 0;
+  call.k.sizes[1] -= (call.mask.bits & WAVEJIT_MASK_CAUSAL) != 0 ? of_sequence - (part.token % of_sequence + 1) : 0;
 }
 
-// A list of slots, cut in two after `first_entries` entries. The second cache has the first one's slots in reverse
-// order.
-class SecondList {
- public:
-  SecondList(tools::CallMemory& memory, const LatentArrays& arrays, std::int64_t first_entries)
-      : entries_(first_entries) {
-    const std::int64_t top_k = arrays.lists.top_k;
-    const auto columns = static_cast<std::ptrdiff_t>(arrays.latent() + arrays.rope());
-    const std::ptrdiff_t slots = std::ssize(arrays.k) / columns;
-    std::vector<std::uint16_t> turned;
-    for (std::ptrdiff_t slot = slots; slot-- > 0;)
-      turned.insert(turned.end(), arrays.k.begin() + (slot * columns), arrays.k.begin() + ((slot + 1) * columns));
-    std::vector<std::int32_t> first;
-    std::vector<std::int32_t> second;
-    std::vector<std::int32_t> first_counts;
-    std::vector<std::int32_t> second_counts;
-    for (std::size_t list = 0; list < arrays.lists.counts.size(); ++list) {
-      const auto at = arrays.lists.indices.begin() + (static_cast<std::ptrdiff_t>(list) * top_k);
-      first.insert(first.end(), at, at + first_entries);
-      std::transform(at + first_entries, at + top_k, std::back_inserter(second),
-                     [&](std::int32_t slot) { return slot < 0 ? -1 : static_cast<std::int32_t>(slots - 1 - slot); });
-      const std::int32_t count = arrays.lists.counts[list];
-      first_counts.push_back(std::min(count, static_cast<std::int32_t>(first_entries)));
-      second_counts.push_back(std::max(count - static_cast<std::int32_t>(first_entries), 0));
-    }
-    cache_ = memory.in(turned);
-    first_ = memory.in(first);
-    first_counts_ = memory.in(first_counts);
-    second_ = memory.in(second);
-    second_counts_ = memory.in(second_counts);
-  }
-  void describe(Call& call) const {
-    call.second_k = call.k;
-    call.second_k.data = cache_;
-    call.second_list.indices = second_;
-    call.second_list.counts = second_counts_;
-    call.second_list.top_k = call.key_list.top_k - entries_;
-    call.key_list.indices = first_;
-    call.key_list.counts = first_counts_;
-    call.key_list.top_k = entries_;
-  }
-
- private:
-  std::int64_t entries_;
-  std::uint16_t* cache_;
-  std::int32_t* first_;
-  std::int32_t* first_counts_;
-  std::int32_t* second_;
-  std::int32_t* second_counts_;
-};
+// The second cache has the slots of the first in reverse order.
+void give_second(Call& call, tools::CallMemory& memory, const LatentArrays& arrays, std::int64_t first_entries) {
+  const auto columns = static_cast<std::ptrdiff_t>(arrays.latent() + arrays.rope());
+  const std::ptrdiff_t slots = std::ssize(arrays.k) / columns;
+  std::vector<std::uint16_t> turned;
+  for (std::ptrdiff_t slot = slots; slot-- > 0;)
+    turned.insert(turned.end(), arrays.k.begin() + (slot * columns), arrays.k.begin() + ((slot + 1) * columns));
+  call.second_k = call.k;
+  call.second_k.data = memory.in(turned);
+  attention::program::give_lists(call, memory,
+                                 attention::program::cut_lists(arrays.lists.indices, arrays.lists.counts,
+                                                               arrays.lists.top_k, first_entries, slots));
+}
 
 // What all queries get of the calls of these parts.
-Result<std::vector<Query>> run_parts(wavejit_engine* engine, const LatentArrays& arrays, const Change& change) {
+Result<Answers> run_parts(wavejit_engine* engine, const LatentArrays& arrays, const ListChange& change) {
   tools::CallMemory memory(engine);
-  const std::int64_t tokens = tokens_of(arrays);
-  const std::int64_t heads = arrays.experiment.query_heads;
-  std::vector<std::uint16_t> o(static_cast<std::size_t>(tokens * heads * arrays.latent()), 0x7FFF);
-  std::vector<std::uint32_t> lse(static_cast<std::size_t>(tokens * heads), 0x7FFFFFFF);
+  const attention::program::ListedQueries listed = listed_of(arrays);
+  const auto numbers = static_cast<std::size_t>(listed.tokens() * listed.query_heads);
+  const std::size_t elements = numbers * static_cast<std::size_t>(listed.dim);
   const DevicePointers pointers = {.q = memory.in(arrays.q),
                                    .q_rope = memory.in(arrays.q_rope),
                                    .k = memory.in(arrays.k),
                                    .k_rope = memory.in(arrays.k_rope),
-                                   .o = memory.in(o),
-                                   .lse = memory.in(lse),
+                                   .o = memory.out(elements * sizeof(std::uint16_t)),
+                                   .lse = memory.out(numbers * sizeof(float)),
                                    .sinks = memory.in(arrays.sinks),
                                    .query_starts = nullptr,
                                    .key_starts = nullptr,
@@ -170,44 +101,20 @@ Result<std::vector<Query>> run_parts(wavejit_engine* engine, const LatentArrays&
                                    .table = memory.in(arrays.table),
                                    .key_indices = memory.in(arrays.lists.indices),
                                    .key_counts = memory.in(arrays.lists.counts)};
-  std::optional<SecondList> second;
-  if (change.first_entries != 0) second.emplace(memory, arrays, change.first_entries);
+  Call call = call_of(arrays, pointers);
+  if (change.first_entries != 0) give_second(call, memory, arrays, change.first_entries);
+  if (change.splits != 0) call.split.splits = change.splits;
   if (!memory.good()) return std::unexpected(memory.good().error());
-  for (const Part& part : change.parts) {
-    Call call = call_of(arrays, pointers);
-    if (second) second->describe(call);
-    if (change.splits != 0) call.split.splits = change.splits;
-    cut(arrays, part, call);
-    memory.keep(checked(wavejit_attention_latent(engine, &call, nullptr)));
+  for (const QueryPart& part : change.parts) {
+    Call one = call;
+    cut(arrays, part, one);
+    memory.keep(checked(wavejit_attention_latent(engine, &one, nullptr)));
   }
   memory.keep(checked(wavejit_device_synchronize(engine)));
-  o = memory.back<std::uint16_t>(pointers.o, o.size());
-  lse = memory.back<std::uint32_t>(pointers.lse, lse.size());
+  const auto o = memory.back<std::uint16_t>(pointers.o, elements);
+  const auto lse = memory.back<std::uint32_t>(pointers.lse, numbers);
   if (!memory.good()) return std::unexpected(memory.good().error());
-  const std::int64_t of_sequence = arrays.experiment.query_length;
-  std::vector<Query> queries(static_cast<std::size_t>(tokens));
-  for (std::int64_t token = 0; token < tokens; ++token) {
-    Query& query = queries[static_cast<std::size_t>(token)];
-    const auto first = o.begin() + (token * heads * arrays.latent());
-    query.o.assign(first, first + (heads * arrays.latent()));
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const std::int64_t at = (((token / of_sequence * heads) + head) * of_sequence) + (token % of_sequence);
-      query.lse.push_back(lse[static_cast<std::size_t>(at)]);
-    }
-  }
-  return queries;
-}
-
-Result<std::vector<Query>> ran(wavejit_engine* engine, const Batch& batch, const Change& change) {
-  const tools::Scheduled scheduled(change.schedule);
-  if (!change.dense_walks) return run_parts(engine, change.arrays(batch), change);
-  std::vector<Query> queries;
-  for (std::int64_t token = 0; token < tokens_of(batch.arrays); ++token) {
-    auto one = run_parts(engine, dense_walk_of(batch.arrays, token), change);
-    if (!one) return one;
-    queries.push_back(std::move(one->front()));
-  }
-  return queries;
+  return attention::program::by_query(listed, o, lse);
 }
 
 LatentArrays arrays_of(const std::string& words) {
@@ -217,8 +124,7 @@ LatentArrays arrays_of(const std::string& words) {
 }
 
 // The same lists by slots. What a row does not see has none.
-LatentArrays with_slots(const Batch& batch) {
-  LatentArrays arrays = batch.arrays;
+LatentArrays with_slots(LatentArrays arrays) {
   const auto sequences = attention::program::sequences_of(arrays.experiment);
   for (const auto& sequence : sequences) {
     const auto rules = attention::program::rules_of(arrays.experiment, sequence);
@@ -236,8 +142,7 @@ LatentArrays with_slots(const Batch& batch) {
   return arrays;
 }
 
-LatentArrays with_lists_reversed(const Batch& batch) {
-  LatentArrays arrays = batch.arrays;
+LatentArrays with_lists_reversed(LatentArrays arrays) {
   const std::int64_t top_k = arrays.lists.top_k;
   for (auto first = arrays.lists.indices.begin(); first != arrays.lists.indices.end(); first += top_k)
     std::reverse(first, first + top_k);
@@ -245,7 +150,22 @@ LatentArrays with_lists_reversed(const Batch& batch) {
   return arrays;
 }
 
-Batch draw_batch(const InvarianceRequest& request) {
+Result<Answers> ran(wavejit_engine* engine, const ListBatch& batch, const ListChange& change) {
+  if (change.slots) return run_parts(engine, with_slots(batch.arrays), change);
+  if (change.reversed) return run_parts(engine, with_lists_reversed(batch.arrays), change);
+  if (change.page_size != 0)
+    return run_parts(engine, arrays_of(batch.words + fmt::format(" layout=paged:{}", change.page_size)), change);
+  if (!change.dense_walks) return run_parts(engine, batch.arrays, change);
+  Answers queries;
+  for (std::int64_t token = 0; token < batch.listed().tokens(); ++token) {
+    auto one = run_parts(engine, dense_walk_of(batch.arrays, token), change);
+    if (!one) return one;
+    queries.push_back(std::move(one->front()));
+  }
+  return queries;
+}
+
+ListBatch draw_lists(const InvarianceRequest& request) {
   Draws draws(request.seed, request.batch);
   constexpr std::array<std::int64_t, 8> heads = {1, 8, 12, 16, 20, 33, 48, 96};
   // Few queries a batch, over no more keys than lists have places several times over: what is drawn and copied costs
@@ -269,133 +189,24 @@ Batch draw_batch(const InvarianceRequest& request) {
   return {.words = words, .arrays = arrays_of(words)};
 }
 
-struct Dimension {
-  InvarianceDimension told;
-  std::vector<Change> (*changes)(const Batch& batch, Draws& draws);
-};
-
-std::vector<Part> each_query(const LatentArrays& arrays) {
-  std::vector<Part> parts;
-  parts.reserve(static_cast<std::size_t>(tokens_of(arrays)));
-  for (std::int64_t token = 0; token < tokens_of(arrays); ++token)
-    parts.push_back({.query = token, .queries = 1, .head = 0, .heads = arrays.experiment.query_heads});
-  return parts;
-}
-
-const std::vector<Dimension>& all_dimensions() {
-  static const std::vector<Dimension> all = {
-      {{.name = "latent-list-walk",
-        .changes = "a dense walk over the list's keys with chunks of 256, in place of it",
-        .one_in = 20},
-       [](const Batch&, Draws&) { return std::vector{Change{.dense_walks = true}}; }},
-      {{.name = "latent-list-splits", .changes = "how many runs a list is cut into", .one_in = 20},
-       [](const Batch& batch, Draws& draws) {
-         const auto count = static_cast<std::int32_t>(1 + draws.below(4));
-         return batch.arrays.lists.top_k <= attention::list_chunk_keys
-                    ? std::vector<Change>{}
-                    : std::vector{Change{.text = fmt::format("splits={}", count), .splits = count}};
-       }},
-      {{.name = "latent-list-alone", .changes = "each query in a call of its own", .one_in = 20},
-       [](const Batch& batch, Draws&) { return std::vector{Change{.parts = each_query(batch.arrays)}}; }},
-      {{.name = "latent-list-heads", .changes = "the heads of each query in two calls", .one_in = 20},
-       [](const Batch& batch, Draws& draws) {
-         const std::int64_t heads = batch.arrays.experiment.query_heads;
-         if (heads == 1) return std::vector<Change>{};
-         const std::int64_t first = 1 + draws.below(heads - 1);
-         Change change = {.text = fmt::format("heads={}+{}", first, heads - first), .parts = {}};
-         for (Part part : each_query(batch.arrays)) {
-           part.heads = first;
-           change.parts.push_back(part);
-           part.head = first;
-           part.heads = heads - first;
-           change.parts.push_back(part);
-         }
-         return std::vector{change};
-       }},
-      {{.name = "latent-list-pages", .changes = "keys in pages, which lie anywhere", .one_in = 20},
-       [](const Batch&, Draws& draws) {
-         constexpr std::array<std::int64_t, 4> sizes = {1, 16, 48, 64};
-         const std::string layout = fmt::format(" layout=paged:{}", sizes[static_cast<std::size_t>(draws.below(4))]);
-         return std::vector{Change{.text = layout.substr(1),
-                                   .arrays = [layout](const Batch& batch) { return arrays_of(batch.words + layout); }}};
-       }},
-      {{.name = "latent-list-slots",
-        .changes = "lists of slots in place of keys' numbers, without mask and lengths",
-        .one_in = 20},
-       [](const Batch&, Draws&) { return std::vector{Change{.arrays = with_slots}}; }},
-      {{.name = "latent-list-second",
-        .changes = "lists of slots, cut behind a chunk into two lists over two caches",
-        .one_in = 20},
-       [](const Batch& batch, Draws& draws) {
-         constexpr std::int64_t chunk = attention::list_chunk_keys;
-         const std::int64_t top_k = batch.arrays.lists.top_k;
-         if (top_k <= chunk) return std::vector<Change>{};
-         const std::int64_t first = chunk * (1 + draws.below((top_k - 1) / chunk));
-         const auto splits = static_cast<std::int32_t>(draws.below(3));
-         return std::vector{Change{.text = fmt::format("{} entries, and a second list, splits={}", first, splits),
-                                   .arrays = with_slots,
-                                   .splits = splits,
-                                   .first_entries = first}};
-       }},
-      {{.name = "latent-list-schedule", .changes = "the order in which waves run (simulated GPUs)", .one_in = 20},
-       [](const Batch&, Draws&) { return std::vector{Change{.text = "reverse", .schedule = WAVEJIT_SIMGPU_REVERSE}}; }},
-      {{.name = "latent-list-order", .changes = "lists from their end, without counts: shows", .control = true},
-       [](const Batch&, Draws&) { return std::vector{Change{.arrays = with_lists_reversed}}; }},
-  };
-  return all;
-}
-
-std::optional<FirstDifference> first_difference(const LatentArrays& arrays, const Query& before, const Query& after) {
-  const auto [o, other_o] = std::ranges::mismatch(before.o, after.o);
-  if (o != before.o.end()) {
-    const std::int64_t at = o - before.o.begin();
-    const auto number = [&](std::uint16_t bits) {
-      return static_cast<double>(tools::decode(arrays.experiment.type, bits));
-    };
-    return FirstDifference{.tensor = "o",
-                           .head = at / arrays.latent(),
-                           .dim = at % arrays.latent(),
-                           .before = number(*o),
-                           .after = number(*other_o)};
+struct LatentListLaboratory : attention::program::ListLaboratory<ListBatch> {
+  static const std::vector<ListDimension>& dimensions() {
+    static const auto all = attention::program::list_dimensions("latent-list-", "", 20);
+    return all;
   }
-  const auto [lse, other_lse] = std::ranges::mismatch(before.lse, after.lse);
-  if (lse == before.lse.end()) return std::nullopt;
-  return FirstDifference{.tensor = "lse",
-                         .head = lse - before.lse.begin(),
-                         .before = static_cast<double>(std::bit_cast<float>(*lse)),
-                         .after = static_cast<double>(std::bit_cast<float>(*other_lse))};
-}
-
-struct ListLaboratory {
-  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
-    return dimension.changes(batch, draws);
+  static ListBatch draw(const InvarianceRequest& request, const ListDimension&, wavejit_engine* /*engine*/) {
+    return draw_lists(request);
   }
-  static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
-    return draw_batch(request);
-  }
-  using Answers = std::vector<Query>;
-  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
-    return ran(engine, batch, {});
-  }
-  static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
+  static Result<Answers> changed(wavejit_engine* engine, const ListBatch& batch, const ListChange& change) {
     return ran(engine, batch, change);
-  }
-  static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& /*change*/,
-                      const Answers& before, const Answers& after, const auto& tell) {
-    for (std::size_t token = 0; token < before.size(); ++token) {
-      auto difference = first_difference(batch.arrays, before[token], after[token]);
-      if (difference) difference->token = static_cast<std::int64_t>(token);
-      tell(static_cast<std::int64_t>(token), batch.words, std::move(difference));
-    }
   }
 };
 
 }  // namespace
 
 const tools::Invariance& invariance_with_lists() {
-  static const tools::InvarianceOf<ListLaboratory> lists;
-  static const tools::JoinedInvariance both = {&latent_invariance(), &lists};
+  static const tools::JoinedInvariance both = {&latent_invariance(),
+                                               &tools::only<tools::InvarianceOf<LatentListLaboratory>>()};
   return both;
 }
 

@@ -63,9 +63,6 @@ class LatentTuning : public tools::PinTuning {
 
 }  // namespace
 
-const tools::Tuning& latent_tuning() {
-  static const LatentTuning only;
-  return only;
-}
+const tools::Tuning& latent_tuning() { return tools::only<LatentTuning>(); }
 
 }  // namespace wavejit::attention_latent::program

@@ -20,6 +20,7 @@
 #include "templates/attention_merge/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/stored_numbers.h"
 
 namespace wavejit::attention_merge::program {
@@ -128,11 +129,8 @@ wavejit_tensor lse_tensor(const Said& said, void* lse, std::int64_t row) {
 // Elements of O's type that a row of the output has: with LSE eight more, the first of which hold it.
 std::int64_t output_row(const Said& said) { return said.dims + (said.lse ? dims_of_lane : 0); }
 
-Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                    wavejit_call_report* report) {
-  wavejit_attention_merge_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_MERGE;
+wavejit_attention_merge_arguments call_of(const Said& said, std::span<void* const> inputs, void* output) {
+  auto call = tools::empty_call<wavejit_attention_merge_arguments>(WAVEJIT_ATTENTION_MERGE);
   call.part_count = said.stacked ? 1 : static_cast<std::int32_t>(said.count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(call.part_count); ++i) {
     wavejit_attention_part& part = call.parts[i];
@@ -149,8 +147,7 @@ Result<void> launch(const Said& said, wavejit_engine* engine, std::span<void* co
   if (said.lse)
     call.lse = lse_tensor(said, static_cast<char*>(output) + (said.dims * element),
                           row * element / static_cast<std::int64_t>(sizeof(float)));
-  call.head.report = report;
-  return checked(wavejit_attention_merge(engine, &call, nullptr));
+  return call;
 }
 
 float told_lse(double lse) { return std::isinf(lse) ? no_key : static_cast<float>(lse); }
@@ -180,6 +177,35 @@ void judge_lse(ArrayProblem& problem, const std::shared_ptr<Parts>& parts) {
     std::memcpy(&number, row.data() + (at * element), sizeof number);
     return at == dims ? told_lse(static_cast<double>(number)) : number;
   };
+}
+
+ArrayProblem problem_of(const Said& said) {
+  const std::shared_ptr<Parts> parts = make_parts(said);
+  ArrayProblem problem;
+  problem.text = said.text;
+  problem.type = half_of(said.type);
+  problem.rows = said.rows();
+  problem.columns = said.dims;
+  const std::size_t of_tensor = said.stacked ? said.count : 1;
+  for (std::size_t first = 0; first < said.count; first += of_tensor) {
+    problem.inputs.push_back(parts->o_bytes(first, of_tensor));
+    problem.inputs.push_back(parts->lse_bytes(first, of_tensor));
+  }
+  if (said.lse) judge_lse(problem, parts);
+  set_call(
+      problem, [said](std::span<void* const> inputs, void* output) { return call_of(said, inputs, output); },
+      wavejit_attention_merge);
+  problem.exact = [parts](std::int64_t row) {
+    MergedRow exact = parts->exact(row);
+    if (parts->said.lse) exact.o.push_back(static_cast<double>(told_lse(exact.lse)));
+    return std::move(exact.o);
+  };
+  // O is below 1, and LSE below 16: f32 statistics cost a few of their last bits, O's type half of its own.
+  constexpr double of_statistics = 4e-6;
+  problem.allowed = of_statistics + (said.type == WAVEJIT_BF16   ? 1.0 / 512
+                                     : said.type == WAVEJIT_FP16 ? 1.0 / 4096
+                                                                 : 0);
+  return problem;
 }
 
 class AttentionMerge : public Family {
@@ -219,40 +245,12 @@ class AttentionMerge : public Family {
       return failed(ExitCode::unsupported, "out=" + std::string(families::name_in(output_types, parsed->out)) +
                                                ": this command makes no result in 8 bits, whose scale no word says; "
                                                "accepted: out=bf16, out=fp16, out=fp32");
-    const Said said = said_of(*parsed, std::move(text));
-    const std::shared_ptr<Parts> parts = make_parts(said);
-    ArrayProblem problem;
-    problem.text = said.text;
-    problem.type = half_of(said.type);
-    problem.rows = said.rows();
-    problem.columns = said.dims;
-    const std::size_t of_tensor = said.stacked ? said.count : 1;
-    for (std::size_t first = 0; first < said.count; first += of_tensor) {
-      problem.inputs.push_back(parts->o_bytes(first, of_tensor));
-      problem.inputs.push_back(parts->lse_bytes(first, of_tensor));
-    }
-    if (said.lse) judge_lse(problem, parts);
-    problem.launch = [said](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                            wavejit_call_report* report) { return launch(said, engine, inputs, output, report); };
-    problem.exact = [parts](std::int64_t row) {
-      MergedRow exact = parts->exact(row);
-      if (parts->said.lse) exact.o.push_back(static_cast<double>(told_lse(exact.lse)));
-      return std::move(exact.o);
-    };
-    // O is below 1, and LSE below 16: f32 statistics cost a few of their last bits, O's type half of its own.
-    constexpr double of_statistics = 4e-6;
-    problem.allowed = of_statistics + (said.type == WAVEJIT_BF16   ? 1.0 / 512
-                                       : said.type == WAVEJIT_FP16 ? 1.0 / 4096
-                                                                   : 0);
-    return make_problem(std::move(problem));
+    return make_problem(problem_of(said_of(*parsed, std::move(text))));
   }
 };
 
 }  // namespace
 
-const tools::Family& family() {
-  static const AttentionMerge only;
-  return only;
-}
+const tools::Family& family() { return tools::only<AttentionMerge>(); }
 
 }  // namespace wavejit::attention_merge::program

@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "tools/array_problem.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 #include "tools/stored_numbers.h"
@@ -124,9 +125,7 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
                        .token_a_sequence = change.token_a_sequence};
   const std::vector<std::int64_t> stacks =
       change.stacks.empty() ? std::vector<std::int64_t>(change.parts.size(), 1) : change.stacks;
-  wavejit_attention_merge_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_ATTENTION_MERGE;
+  auto call = tools::empty_call<wavejit_attention_merge_arguments>(WAVEJIT_ATTENTION_MERGE);
   call.part_count = static_cast<std::int32_t>(stacks.size());
   std::size_t next = 0;
   for (std::size_t stack = 0; stack < stacks.size(); ++stack) {
@@ -182,7 +181,6 @@ void run_call(wavejit_engine* engine, const PartBatch& batch, const MergeChange&
 }
 
 Result<std::vector<MergedBits>> merged_rows(wavejit_engine* engine, const PartBatch& batch, const MergeChange& change) {
-  const tools::Scheduled scheduled(change.schedule);
   std::vector<MergedBits> rows(static_cast<std::size_t>(batch.tokens));
   for (const std::vector<std::int64_t>& tokens : change.calls) {
     CallMemory arrays(engine);
@@ -325,27 +323,21 @@ struct Laboratory {
   static PartBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
     return draw_parts(request);
   }
-  using Answers = std::vector<MergedBits>;
-  static Result<Answers> plain(wavejit_engine* engine, const PartBatch& batch, const Dimension& /*dimension*/) {
-    return merged_rows(engine, batch, unchanged(batch));
+  static MergeChange unchanged(const PartBatch& batch, const Dimension& /*dimension*/) {
+    return attention_merge::program::unchanged(batch);
   }
-  static Result<Answers> changed(wavejit_engine* engine, const PartBatch& batch, const MergeChange& change) {
+  static Result<std::vector<MergedBits>> changed(wavejit_engine* engine, const PartBatch& batch,
+                                                 const MergeChange& change) {
     return merged_rows(engine, batch, change);
   }
-  static void compare(const PartBatch& batch, const Dimension& /*dimension*/, const MergeChange& /*change*/,
-                      const Answers& before, const Answers& after, const auto& tell) {
-    for (std::int64_t token = 0; token < batch.tokens; ++token) {
-      const auto at = static_cast<std::size_t>(token);
-      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
-    }
+  static std::optional<FirstDifference> difference(const PartBatch& batch, const MergedBits& before,
+                                                   const MergedBits& after, std::int64_t token) {
+    return first_difference(batch, before, after, token);
   }
 };
 
 }  // namespace
 
-const tools::Invariance& merge_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& merge_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_merge::program

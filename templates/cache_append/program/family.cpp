@@ -14,6 +14,7 @@
 #include "templates/cache_append/program/invariance.h"
 #include "templates/cache_append/program/narrow_output.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 
 namespace wavejit::cache_append::program {
 namespace {
@@ -29,9 +30,7 @@ enum Input : std::size_t { keys, values, queries, slots, positions, cosines, sin
 wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* narrow, std::span<void* const> inputs,
                                        void* output) {
   const Said& said = all.said;
-  wavejit_cache_append_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_CACHE_APPEND;
+  auto call = tools::empty_call<wavejit_cache_append_arguments>(WAVEJIT_CACHE_APPEND);
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   wavejit_tensor* targets[] = {&call.k_cache, &call.v_cache, &call.q_out};
   for (std::size_t side = 0; side < 3; ++side) {
@@ -61,6 +60,84 @@ wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* 
     std::ranges::copy(strides, table->strides);
   }
   return call;
+}
+
+ArrayProblem narrow(const std::shared_ptr<Appended>& all, ArrayProblem problem) {
+  const auto output = std::make_shared<NarrowOutput>(all);
+  problem.type = std::nullopt;
+  problem.bytes_of_row = NarrowOutput::row_bytes;
+  problem.rows = output->rows();
+  problem.before = output->before();
+  for (const std::size_t side : {0, 1})
+    problem.inputs.push_back(output->given(side).empty() ? std::vector<std::byte>(columns)
+                                                         : tools::bytes_of(output->given(side)));
+  problem.read = [output](std::span<const std::byte> row, std::int64_t number, std::int64_t column) {
+    return output->read(row, number, column);
+  };
+  set_call(
+      problem,
+      [all, output](std::span<void* const> inputs, void* memory) {
+        return call_of(*all, output.get(), inputs, memory);
+      },
+      wavejit_cache_append);
+  const auto row_of = [output](std::int64_t row, bool bound) {
+    std::vector<double> numbers;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const NarrowOutput::Answer answer = output->answer(row, column);
+      numbers.push_back(bound ? answer.bound : answer.value);
+    }
+    return numbers;
+  };
+  problem.exact = [row_of](std::int64_t row) { return row_of(row, false); };
+  problem.bounds = [row_of](std::int64_t row) { return row_of(row, true); };
+  return problem;
+}
+
+ArrayProblem problem_of(const Said& said) {
+  const std::shared_ptr<Appended> all = make_appended(said);
+
+  ArrayProblem problem;
+  problem.text = said.text;
+  problem.type = said.half();
+  problem.columns = columns;
+  std::int64_t elements = 0;
+  for (std::size_t side = 0; side < 3; ++side) {
+    // Memory of no bytes is none: an input that is not used has some.
+    problem.inputs.push_back(all->sources[side].empty() ? std::vector<std::byte>(columns) : source_bytes(*all, side));
+    if (!all->sources[side].empty()) elements += all->targets[side].layout.count();
+  }
+  problem.rows = elements / columns;
+  problem.inputs.push_back(tools::bytes_of(all->slots));
+  problem.inputs.push_back(all->positions.empty() ? std::vector<std::byte>(columns) : tools::bytes_of(all->positions));
+  problem.inputs.push_back(all->cosines.empty() ? std::vector<std::byte>(columns) : table_bytes(said, all->cosines));
+  problem.inputs.push_back(all->sines.empty() ? std::vector<std::byte>(columns) : table_bytes(said, all->sines));
+  if (said.cache != WAVEJIT_DTYPE_NONE) return narrow(all, std::move(problem));
+  // Slots of nobody keep what they have: zeros.
+  std::int64_t begin = 0;
+  for (std::int64_t element = 0; element <= elements; ++element) {
+    if (element < elements && all->owner(element).token < 0) continue;
+    if (element > begin)
+      problem.before.emplace_back(static_cast<std::size_t>(begin * 2),
+                                  std::vector<std::byte>(static_cast<std::size_t>((element - begin) * 2)));
+    begin = element + 1;
+  }
+  set_call(
+      problem, [all](std::span<void* const> inputs, void* output) { return call_of(*all, nullptr, inputs, output); },
+      wavejit_cache_append);
+  problem.exact = [all](std::int64_t row) {
+    std::vector<double> exact;
+    exact.reserve(columns);
+    for (std::int64_t column = 0; column < columns; ++column) exact.push_back(all->at((row * columns) + column).value);
+    return exact;
+  };
+  problem.bounds = [all](std::int64_t row) {
+    std::vector<double> bounds;
+    bounds.reserve(columns);
+    for (std::int64_t column = 0; column < columns; ++column)
+      bounds.push_back(all->allowed(all->at((row * columns) + column)));
+    return bounds;
+  };
+  return problem;
 }
 
 class CacheAppend : public Family {
@@ -128,99 +205,12 @@ class CacheAppend : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    std::string text;
-    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
-    if (!parsed) return std::unexpected(parsed.error());
-    const Said said = said_of(*parsed, std::move(text));
-    const std::shared_ptr<Appended> all = make_appended(said);
-
-    ArrayProblem problem;
-    problem.text = said.text;
-    problem.type = said.half();
-    problem.columns = columns;
-    std::int64_t elements = 0;
-    for (std::size_t side = 0; side < 3; ++side) {
-      // Memory of no bytes is none: an input that is not used has some.
-      problem.inputs.push_back(all->sources[side].empty() ? std::vector<std::byte>(columns) : source_bytes(*all, side));
-      if (!all->sources[side].empty()) elements += all->targets[side].layout.count();
-    }
-    problem.rows = elements / columns;
-    problem.inputs.push_back(tools::bytes_of(all->slots));
-    problem.inputs.push_back(all->positions.empty() ? std::vector<std::byte>(columns)
-                                                    : tools::bytes_of(all->positions));
-    problem.inputs.push_back(all->cosines.empty() ? std::vector<std::byte>(columns) : table_bytes(said, all->cosines));
-    problem.inputs.push_back(all->sines.empty() ? std::vector<std::byte>(columns) : table_bytes(said, all->sines));
-    if (said.cache != WAVEJIT_DTYPE_NONE) return narrow(all, std::move(problem));
-    // Slots of nobody keep what they have: zeros.
-    std::int64_t begin = 0;
-    for (std::int64_t element = 0; element <= elements; ++element) {
-      if (element < elements && all->owner(element).token < 0) continue;
-      if (element > begin)
-        problem.before.emplace_back(static_cast<std::size_t>(begin * 2),
-                                    std::vector<std::byte>(static_cast<std::size_t>((element - begin) * 2)));
-      begin = element + 1;
-    }
-    problem.launch = [all](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                           wavejit_call_report* report) {
-      wavejit_cache_append_arguments call = call_of(*all, nullptr, inputs, output);
-      call.head.report = report;
-      return checked(wavejit_cache_append(engine, &call, nullptr));
-    };
-    problem.exact = [all](std::int64_t row) {
-      std::vector<double> exact;
-      exact.reserve(columns);
-      for (std::int64_t column = 0; column < columns; ++column)
-        exact.push_back(all->at((row * columns) + column).value);
-      return exact;
-    };
-    problem.bounds = [all](std::int64_t row) {
-      std::vector<double> bounds;
-      bounds.reserve(columns);
-      for (std::int64_t column = 0; column < columns; ++column)
-        bounds.push_back(all->allowed(all->at((row * columns) + column)));
-      return bounds;
-    };
-    return make_problem(std::move(problem));
-  }
-
- private:
-  static std::unique_ptr<Problem> narrow(const std::shared_ptr<Appended>& all, ArrayProblem problem) {
-    const auto output = std::make_shared<NarrowOutput>(all);
-    problem.type = std::nullopt;
-    problem.bytes_of_row = NarrowOutput::row_bytes;
-    problem.rows = output->rows();
-    problem.before = output->before();
-    for (const std::size_t side : {0, 1})
-      problem.inputs.push_back(output->given(side).empty() ? std::vector<std::byte>(columns)
-                                                           : tools::bytes_of(output->given(side)));
-    problem.read = [output](std::span<const std::byte> row, std::int64_t number, std::int64_t column) {
-      return output->read(row, number, column);
-    };
-    problem.launch = [all, output](wavejit_engine* engine, std::span<void* const> inputs, void* memory,
-                                   wavejit_call_report* report) {
-      wavejit_cache_append_arguments call = call_of(*all, output.get(), inputs, memory);
-      call.head.report = report;
-      return checked(wavejit_cache_append(engine, &call, nullptr));
-    };
-    const auto row_of = [output](std::int64_t row, bool bound) {
-      std::vector<double> numbers;
-      for (std::int64_t column = 0; column < columns; ++column) {
-        const NarrowOutput::Answer answer = output->answer(row, column);
-        numbers.push_back(bound ? answer.bound : answer.value);
-      }
-      return numbers;
-    };
-    problem.exact = [row_of](std::int64_t row) { return row_of(row, false); };
-    problem.bounds = [row_of](std::int64_t row) { return row_of(row, true); };
-    return make_problem(std::move(problem));
+    return parsed_problem(descriptor, parse_descriptor, said_of, problem_of);
   }
 };
 
 }  // namespace
 
-const tools::Family& family() {
-  static const CacheAppend only;
-  return only;
-}
+const tools::Family& family() { return tools::only<CacheAppend>(); }
 
 }  // namespace wavejit::cache_append::program

@@ -16,7 +16,8 @@
 #include "templates/attention/program/cache_formats.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 
@@ -155,9 +156,7 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
     if (batch.rotary != WAVEJIT_ROTARY_NONE)
       positions.push_back(token < 0 ? 0 : batch.positions[static_cast<std::size_t>(token)]);
   }
-  wavejit_cache_append_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_CACHE_APPEND;
+  auto call = tools::empty_call<wavejit_cache_append_arguments>(WAVEJIT_CACHE_APPEND);
   wavejit_tensor* sources[] = {&call.k, &call.v, &call.q};
   for (std::size_t side = 0; side < tensor_sides; ++side) {
     const std::int64_t row = batch.dims[side] + change.gap;
@@ -229,7 +228,6 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
 
 // What all calls of a change left of each token.
 Result<std::vector<TokenBits>> appended(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change) {
-  const tools::Scheduled scheduled(change.schedule);
   const Cache cache = cache_of(batch, change);
   CallMemory arrays(engine);
   Targets targets;
@@ -404,27 +402,21 @@ struct Laboratory {
   static TokenBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* engine) {
     return draw_tokens(request, wavejit_engine_target(engine));
   }
-  using Answers = std::vector<TokenBits>;
-  static Result<Answers> plain(wavejit_engine* engine, const TokenBatch& batch, const Dimension& /*dimension*/) {
-    return appended(engine, batch, {.calls = {in_order(batch)}});
+  static TokenChange unchanged(const TokenBatch& batch, const Dimension& /*dimension*/) {
+    return {.calls = {in_order(batch)}};
   }
-  static Result<Answers> changed(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change) {
+  static Result<std::vector<TokenBits>> changed(wavejit_engine* engine, const TokenBatch& batch,
+                                                const TokenChange& change) {
     return appended(engine, batch, change);
   }
-  static void compare(const TokenBatch& batch, const Dimension& /*dimension*/, const TokenChange& /*change*/,
-                      const Answers& before, const Answers& after, const auto& tell) {
-    for (std::int64_t token = 0; token < batch.tokens; ++token) {
-      const auto at = static_cast<std::size_t>(token);
-      tell(token, batch.descriptor(), first_difference(batch, before[at], after[at], token));
-    }
+  static std::optional<FirstDifference> difference(const TokenBatch& batch, const TokenBits& before,
+                                                   const TokenBits& after, std::int64_t token) {
+    return first_difference(batch, before, after, token);
   }
 };
 
 }  // namespace
 
-const tools::Invariance& append_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& append_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::cache_append::program

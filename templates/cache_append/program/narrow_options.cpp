@@ -28,9 +28,6 @@ constexpr std::array<Format, 5> formats = {{{"e4m3", WAVEJIT_E4M3},
                                             {"e5m2_fnuz", WAVEJIT_E5M2_FNUZ},
                                             {"i8", WAVEJIT_INT8}}};
 
-constexpr const char* given_names[2] = {"k-scale", "v-scale"};
-constexpr const char* written_names[2] = {"k-scale-out", "v-scale-out"};
-
 Result<void> wrong(const std::string& text) { return failed(ExitCode::usage, text); }
 
 }  // namespace
@@ -42,51 +39,29 @@ void NarrowOptions::add_to(CLI::App& command) {
       command, "--cache-dtype", format_, names,
       "the cache has 8 bits; files of keys and values get the numbers that stand there, which count in their scales")
       ->capture_default_str();
-  for (const std::size_t side : {0, 1})
-    command
-        .add_option(std::string("--") + given_names[side], given_files_[side],
-                    fmt::format("scales of {}, one number or one for each head (default: 1)", side == 0 ? "k" : "v"))
-        ->type_name("FILE.npy");
   command.add_flag("--token-scales", token_scales_, "each head of a token has a scale of its own, which is found");
   tools::add_choice(command, "--row-scales", row_scales_, {"none", "128", "64"},
                     "rows of latent attention: k is the rope, v the latent, with a scale for each 128 or 64 dims")
       ->capture_default_str();
-  command
-      .add_option("--k-scale-out", written_files_[0], "scales that were found [pages, page size, kv heads], float32")
-      ->type_name("FILE.npy");
-  command
-      .add_option("--v-scale-out", written_files_[1],
-                  "those of values, the same; of rows of latent attention [pages, page size, scales of a row]")
-      ->type_name("FILE.npy");
 }
 
-void NarrowOptions::add_inputs(std::vector<tools::NamedFile>& files) const {
-  for (const std::size_t side : {0, 1})
-    if (!given_files_[side].empty()) files.push_back({given_names[side], given_files_[side]});
-}
-
-void NarrowOptions::add_outputs(std::vector<tools::NamedFile>& files) const {
-  for (const std::size_t side : {0, 1})
-    if (!written_files_[side].empty()) files.push_back({written_names[side], written_files_[side]});
-}
-
-Result<void> NarrowOptions::check(const Said& said) const {
+Result<void> NarrowOptions::check(const ScaleFiles& files, const Said& said) const {
   const bool rows = row_scales_ != "none";
-  const bool given = !given_files_[0].empty() || !given_files_[1].empty();
-  const bool written = !written_files_[0].empty() || !written_files_[1].empty();
+  const bool given = !files.given[0].empty() || !files.given[1].empty();
+  const bool written = !files.written[0].empty() || !files.written[1].empty();
   if (format_ == "none") {
-    const char* option = token_scales_                ? "--token-scales"
-                         : rows                       ? "--row-scales"
-                         : !given_files_[0].empty()   ? "--k-scale"
-                         : given                      ? "--v-scale"
-                         : !written_files_[0].empty() ? "--k-scale-out"
-                         : written                    ? "--v-scale-out"
-                                                      : nullptr;
+    const char* option = token_scales_               ? "--token-scales"
+                         : rows                      ? "--row-scales"
+                         : !files.given[0].empty()   ? "--k-scale"
+                         : given                     ? "--v-scale"
+                         : !files.written[0].empty() ? "--k-scale-out"
+                         : written                   ? "--v-scale-out"
+                                                     : nullptr;
     if (option == nullptr) return {};
     return wrong(fmt::format("{} needs --cache-dtype e4m3, e5m2, e4m3_fnuz, e5m2_fnuz or i8", option));
   }
   if (rows) {
-    if (token_scales_ || given || !written_files_[0].empty())
+    if (token_scales_ || given || !files.written[0].empty())
       return wrong(fmt::format("--row-scales {}: rows have scales of their own; --v-scale-out is accepted beside it",
                                row_scales_));
     const LatentRow& row = latent_row(row_scales_ == "128" ? Scales::tiles : Scales::exponents);
@@ -98,15 +73,15 @@ Result<void> NarrowOptions::check(const Said& said) const {
   if (token_scales_ && given) return wrong("--token-scales: scales are found; --k-scale and --v-scale are for others");
   if (!token_scales_ && written)
     return wrong(fmt::format("--{} needs --token-scales or --row-scales: other scales are given",
-                             written_names[written_files_[0].empty() ? 1 : 0]));
-  if (said.value_dims == 0 && (!given_files_[1].empty() || !written_files_[1].empty()))
-    return wrong(fmt::format("--{} needs --v FILE.npy", given_files_[1].empty() ? written_names[1] : given_names[1]));
+                             written_scales[files.written[0].empty() ? 1 : 0]));
+  if (said.value_dims == 0 && (!files.given[1].empty() || !files.written[1].empty()))
+    return wrong(fmt::format("--{} needs --v FILE.npy", files.given[1].empty() ? written_scales[1] : given_scales[1]));
   return {};
 }
 
-Result<void> NarrowOptions::read(Appended& all) const {
+Result<void> NarrowOptions::read(const ScaleFiles& files, Appended& all) const {
   Said& said = all.said;
-  if (auto good = check(said); !good || format_ == "none") return good;
+  if (auto good = check(files, said); !good || format_ == "none") return good;
   for (const Format& format : formats)
     if (format.name == format_) said.cache = format.dtype;
   said.scales = row_scales_ == "128"  ? Scales::tiles
@@ -114,18 +89,18 @@ Result<void> NarrowOptions::read(Appended& all) const {
                 : token_scales_       ? Scales::tokens
                                       : Scales::heads;
   for (const std::size_t side : {0, 1}) {
-    const std::string& path = given_files_[side];
+    const std::string& path = files.given[side];
     if (path.empty()) continue;
-    const auto scales = tools::read_npy_vector(given_names[side], path);
+    const auto scales = tools::read_npy_vector(given_scales[side], path);
     if (!scales) return std::unexpected(scales.error());
     const auto count = static_cast<std::int64_t>(scales->values.size());
     if (scales->shape.size() != 1 || (count != 1 && count != said.heads))
       return failed(ExitCode::file, fmt::format("--{} {}: it has {} numbers; 1 and {}, one for each head, are accepted",
-                                                given_names[side], path, count, said.heads));
+                                                given_scales[side], path, count, said.heads));
     for (const float scale : scales->values)
       if (!std::isfinite(scale) || scale <= 0)
         return failed(ExitCode::file, fmt::format("--{} {}: it has {}; finite numbers above 0 are accepted",
-                                                  given_names[side], path, scale));
+                                                  given_scales[side], path, scale));
     for (std::int64_t head = 0; head < said.heads; ++head)
       all.given_scales[side].push_back(scales->values[count == 1 ? 0 : static_cast<std::size_t>(head)]);
   }

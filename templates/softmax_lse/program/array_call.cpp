@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/softmax_lse/program/array_call.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,9 +13,8 @@
 #include "templates/attention/program/option_texts.h"
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/all_cores.h"
-#include "tools/device_array.h"
+#include "tools/array_run.h"
 #include "tools/engine_options.h"
-#include "tools/npy.h"
 #include "tools/stored_numbers.h"
 
 namespace wavejit::softmax_lse::program {
@@ -27,124 +23,71 @@ namespace {
 using namespace tools;
 using attention::program::add_parsed;
 using attention::program::MaskOptions;
-using attention::program::parse_number;
+using attention::program::parse_finite;
 using attention::program::rules_of;
 using attention::program::ScoreRules;
 using attention::program::visible_keys;
 using tools::Result;
 
-std::optional<float> parse_scale(const std::string& text) {
-  const auto value = parse_number<float>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-// Device memory of the call.
-struct OnDevice {
-  DeviceArray scores;
-  DeviceArray weights;
-  DeviceArray lse;
+constexpr FileRow input_rows[] = {{.field = "scores", .help = "scores [batch, heads, rows, keys]"}};
+enum OutputRows : std::size_t { out, lse };
+constexpr FileRow output_rows[] = {
+    {.field = "out", .help = "the weights, shaped as the scores, float32", .required = false},
+    {.field = "lse", .help = "the log-sum-exp [batch, heads, rows], float32", .required = false},
 };
 
-class SoftmaxCall : public ArrayCall {
+class SoftmaxRun final : public ArrayRunOf<wavejit_softmax_lse_arguments, WAVEJIT_SOFTMAX_LSE, wavejit_softmax_lse> {
  public:
-  void add_options(CLI::App& command) override {
-    command.add_option("--scores", scores_file_, "scores [batch, heads, rows, keys]")
-        ->required()
-        ->type_name("FILE.npy");
-    command.add_option("--out", out_file_, "the weights, shaped as the scores, float32")->type_name("FILE.npy");
-    command.add_option("--lse", lse_file_, "the log-sum-exp [batch, heads, rows], float32")->type_name("FILE.npy");
+  SoftmaxRun() : ArrayRunOf(input_rows, output_rows) {}
+
+ private:
+  void add_own(CLI::App& command) override {
     add_choice(command, "--dtype", scores_type_, {"fp32", "fp16", "bf16"}, "of the scores, which are rounded to it")
         ->capture_default_str();
     add_choice(command, "--weights", weights_type_, {"fp32", "fp16", "bf16"}, "what the kernel rounds weights to")
         ->capture_default_str();
     mask_.add_to(command, "row");
-    add_parsed(command, "--scale", scale_, "NUMBER", "of the scores before the softmax (default: 1)", parse_scale,
+    add_parsed(command, "--scale", scale_, "NUMBER", "of the scores before the softmax (default: 1)", parse_finite,
                "finite numbers are, as 0.125");
   }
 
-  Result<void> read(std::vector<std::string>& notes) override {
-    if (out_file_.empty() && lse_file_.empty())
-      return failed(ExitCode::usage,
-                    "nothing is asked for; --out FILE.npy and --lse FILE.npy are accepted, or one of them");
-    auto scores = read_npy_floats("scores", scores_file_);
+  Result<void> read_arrays(std::vector<std::string>& notes) override {
+    auto scores = read_stored("scores", input(0).path, scores_type_, notes);
     if (!scores) return std::unexpected(scores.error());
-    shape_ = scores->shape;
-    for (const std::int64_t size : shape_)
-      if (size < 1)
-        return failed(ExitCode::file, fmt::format("--scores {}: its shape is {}; [batch, heads, rows, keys], each at "
-                                                  "least 1, is accepted",
-                                                  scores_file_, tools::to_text(shape_)));
-    input_ = stored(scores->values, type_named(scores_type_));
-    scores_ = numbers(input_, type_named(scores_type_));
-    std::uint64_t became_infinite = 0;
-    for (std::size_t i = 0; i < scores_.size(); ++i)
-      became_infinite += std::isfinite(scores->values[i]) && !std::isfinite(scores_[i]) ? 1 : 0;
-    if (became_infinite > 0)
-      notes.push_back(fmt::format("scores has {} values beyond the range of {}; they became infinite", became_infinite,
-                                  scores_type_));
+    const Shape& shape = scores->shape;
+    if (std::ranges::min(shape) < 1)
+      return bad_shape("scores", input(0).path, shape, "[batch, heads, rows, keys], each at least 1,");
+    if (output(out).asked()) say(output(out), type_named(weights_type_), {shape.begin(), shape.end()});
+    if (output(lse).asked()) say(output(lse), WAVEJIT_FP32, {shape[0], shape[1], shape[2]});
+    scores_ = *std::move(scores);
     return {};
   }
 
-  std::vector<NamedFile> inputs() const override { return {{"scores", scores_file_}}; }
-  std::vector<NamedFile> outputs() const override {
-    std::vector<NamedFile> files;
-    if (with_weights()) files.push_back({"out", out_file_});
-    if (with_lse()) files.push_back({"lse", lse_file_});
-    return files;
-  }
-
-  Result<void> prepare(wavejit_engine* engine) override {
-    engine_ = engine;
-    auto scores = DeviceArray::allocate(engine, input_.size());
-    auto weights =
-        DeviceArray::allocate(engine, with_weights() ? scores_.size() * bytes_of_type(type_named(weights_type_)) : 0);
-    auto lse = DeviceArray::allocate(engine, with_lse() ? rows() * sizeof(float) : 0);
-    for (const auto* array : {&scores, &weights, &lse})
-      if (!*array) return std::unexpected(array->error());
-    if (auto copied = scores->copy_in(input_.data()); !copied) return copied;
-    memory_.emplace(std::move(*scores), std::move(*weights), std::move(*lse));
-    return {};
-  }
-  void release() override { memory_.reset(); }
-
-  Result<void> launch(wavejit_call_report* report) override {
-    wavejit_softmax_lse_arguments call{};
-    call.head.size = sizeof call;
-    call.head.family = WAVEJIT_SOFTMAX_LSE;
-    call.scores = tensor(memory_->scores, scores_type_, shape_[3]);
-    if (with_weights()) call.weights = tensor(memory_->weights, weights_type_, shape_[3]);
-    if (with_lse()) call.lse = tensor(memory_->lse, "fp32", 1);
+  void fill(wavejit_softmax_lse_arguments& call, CallMemory& memory) override {
+    const Shape& shape = scores_.shape;
+    call.scores = wavejit_dense_tensor(memory.in(scores_.bytes), static_cast<wavejit_dtype>(type_named(scores_type_)),
+                                       shape[0], shape[1], shape[2], shape[3]);
+    if (output(out).written) call.weights = output(out).tensor();
+    if (output(lse).written) call.lse = output(lse).tensor();
     call.scale = scale();
     if (call.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
     mask_.describe(call.mask);
-    call.head.report = report;
-    return checked(wavejit_softmax_lse(engine_, &call, nullptr));
-  }
-
-  Result<bool> fetch() override {
-    std::vector<std::byte> weights(with_weights() ? scores_.size() * bytes_of_type(type_named(weights_type_)) : 0);
-    std::vector<float> lse(with_lse() ? rows() : 0);
-    if (auto copied = memory_->weights.copy_out(weights.data()); !copied) return std::unexpected(copied.error());
-    if (auto copied = memory_->lse.copy_out(lse.data()); !copied) return std::unexpected(copied.error());
-    if (fetched_) return weights == weights_ && std::memcmp(lse.data(), lse_.data(), lse.size() * sizeof(float)) == 0;
-    weights_ = std::move(weights);
-    lse_ = std::move(lse);
-    fetched_ = true;
-    return true;
   }
 
   // Weights are the values of rows that have length 1, one a key.
   Comparison check() const override {
-    const auto keys = static_cast<std::size_t>(shape_[3]);
+    const Shape& shape = scores_.shape;
+    const auto keys = static_cast<std::size_t>(shape[3]);
     std::vector<ExactRow> exact(rows());
-    const ScoreRules rules = rules_of(mask_.given(), shape_[2], shape_[3]);
+    const ScoreRules rules = rules_of(mask_.given(), shape[2], shape[3]);
     on_all_cores(exact.size(), [&](std::size_t row) {
-      const auto [begin, end] = visible_keys(rules, static_cast<std::int64_t>(row) % shape_[2], shape_[3]);
-      exact[row] = exact_row(of_row(scores_, row), static_cast<double>(scale()), begin, end);
+      const auto [begin, end] = visible_keys(rules, static_cast<std::int64_t>(row) % shape[2], shape[3]);
+      exact[row] = exact_row(of_row(scores_.values, row), static_cast<double>(scale()), begin, end);
     });
     const std::int32_t type = type_named(weights_type_);
     Checker checker(type == WAVEJIT_FP32 ? fp32_format : type == WAVEJIT_FP16 ? fp16_format : bf16_format);
-    const std::vector<float> weights = numbers(weights_, type);
+    const std::vector<float> weights = numbers(output(out));
+    const std::vector<float> log_sums = numbers(output(lse));
     for (std::size_t row = 0; row < exact.size(); ++row) {
       const std::vector<double>& wanted = exact[row].weights;
       double spread = 0;
@@ -152,71 +95,42 @@ class SoftmaxCall : public ArrayCall {
       for (std::size_t key = 0; key < keys; ++key) {
         spread += wanted[key] * wanted[key];
         if (wanted[key] > 0)
-          score += wanted[key] * std::fabs(static_cast<double>(scores_[(row * keys) + key] * scale()));
+          score += wanted[key] * std::fabs(static_cast<double>(scores_.values[(row * keys) + key] * scale()));
       }
       const std::span<const double> judged =
-          with_weights() ? std::span<const double>(wanted) : std::span<const double>();
+          output(out).written ? std::span<const double>(wanted) : std::span<const double>();
       const auto number = static_cast<std::int64_t>(row);
-      checker.row({.sequence = number / (shape_[1] * shape_[2]),
-                   .token = number % shape_[2],
-                   .head = number / shape_[2] % shape_[1]},
+      checker.row({.sequence = number / (shape[1] * shape[2]),
+                   .token = number % shape[2],
+                   .head = number / shape[2] % shape[1]},
                   {.output = judged,
                    .magnitude = judged,
                    .spread = spread,
                    .score = score,
                    .lse = exact[row].log_sum_exp,
                    .largest = exact[row].largest},
-                  {.output = with_weights() ? of_row(weights, row) : std::span<const float>(),
-                   .lse = with_lse() ? std::optional(lse_[row]) : std::nullopt});
+                  {.output = output(out).written ? of_row(weights, row) : std::span<const float>(),
+                   .lse = output(lse).written ? std::optional(log_sums[row]) : std::nullopt});
     }
     return checker.comparison();
   }
 
-  std::vector<OutputArray> answers() const override {
-    std::vector<OutputArray> arrays;
-    if (with_weights())
-      arrays.push_back({npy_bytes(numbers(weights_, type_named(weights_type_)), shape_), tools::to_text(shape_)});
-    if (with_lse()) {
-      const std::vector<std::int64_t> shape = {shape_[0], shape_[1], shape_[2]};
-      arrays.push_back({npy_bytes(lse_, shape), fmt::format("[{}, {}, {}]", shape[0], shape[1], shape[2])});
-    }
-    return arrays;
-  }
-
- private:
-  bool with_weights() const { return !out_file_.empty(); }
-  bool with_lse() const { return !lse_file_.empty(); }
-  std::size_t rows() const { return static_cast<std::size_t>(shape_[0] * shape_[1] * shape_[2]); }
-  float scale() const { return parse_scale(scale_).value_or(1.0F); }
+  std::size_t rows() const { return scores_.values.size() / static_cast<std::size_t>(scores_.shape[3]); }
+  float scale() const { return parse_finite(scale_).value_or(1.0F); }
   std::span<const float> of_row(const std::vector<float>& values, std::size_t row) const {
-    const auto keys = static_cast<std::size_t>(shape_[3]);
+    const auto keys = static_cast<std::size_t>(scores_.shape[3]);
     return std::span(values).subspan(row * keys, keys);
   }
-  wavejit_tensor tensor(const DeviceArray& memory, const std::string& type, std::int64_t last) const {
-    return wavejit_dense_tensor(memory.data(), static_cast<wavejit_dtype>(type_named(type)), shape_[0], shape_[1],
-                                shape_[2], last);
-  }
 
-  std::string scores_file_;
-  std::string out_file_;
-  std::string lse_file_;
   std::string scores_type_ = "fp32";
   std::string weights_type_ = "fp32";
   MaskOptions mask_;
   std::string scale_;
-
-  wavejit_engine* engine_ = nullptr;
-  Shape shape_{};
-  std::vector<std::byte> input_;  // as the device gets them
-  std::vector<float> scores_;     // the same, as numbers
-  std::optional<OnDevice> memory_;
-  bool fetched_ = false;
-  std::vector<std::byte> weights_;
-  std::vector<float> lse_;
+  StoredArray scores_;
 };
 
 }  // namespace
 
-std::unique_ptr<ArrayCall> make_array_call() { return std::make_unique<SoftmaxCall>(); }
+std::unique_ptr<ArrayCall> make_array_call() { return std::make_unique<SoftmaxRun>(); }
 
 }  // namespace wavejit::softmax_lse::program

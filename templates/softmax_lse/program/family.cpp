@@ -15,6 +15,7 @@
 #include "templates/softmax_lse/program/reference.h"
 #include "tools/array_problem.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/stored_numbers.h"
 #include "tools/variants/variants.h"
 
@@ -84,6 +85,65 @@ VisibleKeys seen(const Said& said, std::int64_t batch, std::int64_t row) {
   return visible_keys(rules_of(said.mask, said.rows, keys), row, keys);
 }
 
+wavejit_softmax_lse_arguments call_of(const Said& said, std::span<void* const> inputs, void* output) {
+  const bool has_weights = said.weights != WAVEJIT_DTYPE_NONE;
+  const std::int64_t bytes = said.scores == WAVEJIT_FP32 ? 4 : 2;
+  auto call = tools::empty_call<wavejit_softmax_lse_arguments>(WAVEJIT_SOFTMAX_LSE);
+  call.scores = dense(static_cast<const char*>(inputs[0]) + (shifted(said) * bytes), said.scores, said, said.keys);
+  if (has_weights) call.weights = dense(output, said.weights, said, said.keys);
+  if (said.lse) call.lse = dense(has_weights ? inputs.back() : output, WAVEJIT_FP32, said, 1);
+  if (!said.lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
+  call.scale = said.scale;
+  if (said.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
+  call.mask = said.mask;
+  return call;
+}
+
+ArrayProblem problem_of(Said from) {
+  const auto said = std::make_shared<const Said>(std::move(from));
+
+  // A spread of eight powers of two and more: rows with one great key, and rows with many.
+  auto values = std::make_shared<std::vector<float>>(
+      seeded_values(said->seed, static_cast<std::size_t>(said->batch * said->heads * said->rows * said->keys)));
+  std::vector<std::uint16_t> halves(static_cast<std::size_t>(shifted(*said)));
+  const auto type = half_of(said->scores);
+  for (float& value : *values) {
+    value *= 6;
+    if (!type) continue;
+    halves.push_back(encode(*type, static_cast<double>(value)));
+    value = decode(*type, halves.back());
+  }
+
+  ArrayProblem problem;
+  problem.text = said->text;
+  problem.inputs = {type ? bytes_of(halves) : bytes_of(*values)};
+  if (!said->lengths.empty()) problem.inputs.push_back(bytes_of(said->lengths));
+  // What is not compared is written all the same.
+  const bool has_weights = said->weights != WAVEJIT_DTYPE_NONE;
+  const std::size_t all_rows = static_cast<std::size_t>(said->batch * said->heads * said->rows);
+  if (said->lse && has_weights) problem.inputs.push_back(bytes_of(std::vector<float>(all_rows)));
+  problem.rows = static_cast<std::int64_t>(all_rows);
+  problem.columns = has_weights ? said->keys : 1;
+  problem.type = half_of(said->weights);
+  set_call(
+      problem, [said](std::span<void* const> inputs, void* output) { return call_of(*said, inputs, output); },
+      wavejit_softmax_lse);
+  problem.exact = [said, values, has_weights](std::int64_t row) {
+    const auto [begin, end] = seen(*said, row / (said->heads * said->rows), row % said->rows);
+    const auto keys = static_cast<std::size_t>(said->keys);
+    ExactRow exact = exact_row(std::span(*values).subspan(static_cast<std::size_t>(row) * keys, keys),
+                               static_cast<double>(said->scale), begin, end);
+    return has_weights ? std::move(exact.weights) : std::vector<double>{exact.log_sum_exp};
+  };
+  // A weight is at most 1; f32 statistics cost a few of its last bits, the type of the weights half of its own.
+  constexpr double of_statistics = 4e-6;
+  problem.allowed = of_statistics + (said->weights == WAVEJIT_BF16   ? 1.0 / 256
+                                     : said->weights == WAVEJIT_FP16 ? 1.0 / 2048
+                                                                     : 0);
+  if (!has_weights) problem.allowed = 2e-5;  // LSE of up to about 16
+  return problem;
+}
+
 constexpr tools::Variant variant_row[] = {
     {.name = "softmax",
      .title = "Softmax with its LSE",
@@ -116,73 +176,12 @@ class SoftmaxLse : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    std::string text;
-    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
-    if (!parsed) return std::unexpected(parsed.error());
-    const auto said = std::make_shared<const Said>(said_of(*parsed, std::move(text)));
-
-    // A spread of eight powers of two and more: rows with one great key, and rows with many.
-    auto values = std::make_shared<std::vector<float>>(
-        seeded_values(said->seed, static_cast<std::size_t>(said->batch * said->heads * said->rows * said->keys)));
-    std::vector<std::uint16_t> halves(static_cast<std::size_t>(shifted(*said)));
-    const auto type = half_of(said->scores);
-    for (float& value : *values) {
-      value *= 6;
-      if (!type) continue;
-      halves.push_back(encode(*type, static_cast<double>(value)));
-      value = decode(*type, halves.back());
-    }
-
-    ArrayProblem problem;
-    problem.text = said->text;
-    problem.inputs = {type ? bytes_of(halves) : bytes_of(*values)};
-    if (!said->lengths.empty()) problem.inputs.push_back(bytes_of(said->lengths));
-    // What is not compared is written all the same.
-    const bool has_weights = said->weights != WAVEJIT_DTYPE_NONE;
-    const std::size_t all_rows = static_cast<std::size_t>(said->batch * said->heads * said->rows);
-    if (said->lse && has_weights) problem.inputs.push_back(bytes_of(std::vector<float>(all_rows)));
-    problem.rows = static_cast<std::int64_t>(all_rows);
-    problem.columns = has_weights ? said->keys : 1;
-    problem.type = half_of(said->weights);
-    problem.launch = [said, has_weights](wavejit_engine* engine, std::span<void* const> inputs, void* output,
-                                         wavejit_call_report* report) {
-      const std::int64_t bytes = said->scores == WAVEJIT_FP32 ? 4 : 2;
-      wavejit_softmax_lse_arguments call{};
-      call.head.size = sizeof call;
-      call.head.family = WAVEJIT_SOFTMAX_LSE;
-      call.scores =
-          dense(static_cast<const char*>(inputs[0]) + (shifted(*said) * bytes), said->scores, *said, said->keys);
-      if (has_weights) call.weights = dense(output, said->weights, *said, said->keys);
-      if (said->lse) call.lse = dense(has_weights ? inputs.back() : output, WAVEJIT_FP32, *said, 1);
-      if (!said->lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);
-      call.scale = said->scale;
-      if (said->scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
-      call.mask = said->mask;
-      call.head.report = report;
-      return checked(wavejit_softmax_lse(engine, &call, nullptr));
-    };
-    problem.exact = [said, values, has_weights](std::int64_t row) {
-      const auto [begin, end] = seen(*said, row / (said->heads * said->rows), row % said->rows);
-      const auto keys = static_cast<std::size_t>(said->keys);
-      ExactRow exact = exact_row(std::span(*values).subspan(static_cast<std::size_t>(row) * keys, keys),
-                                 static_cast<double>(said->scale), begin, end);
-      return has_weights ? std::move(exact.weights) : std::vector<double>{exact.log_sum_exp};
-    };
-    // A weight is at most 1; f32 statistics cost a few of its last bits, the type of the weights half of its own.
-    constexpr double of_statistics = 4e-6;
-    problem.allowed = of_statistics + (said->weights == WAVEJIT_BF16   ? 1.0 / 256
-                                       : said->weights == WAVEJIT_FP16 ? 1.0 / 2048
-                                                                       : 0);
-    if (!has_weights) problem.allowed = 2e-5;  // LSE of up to about 16
-    return make_problem(std::move(problem));
+    return parsed_problem(descriptor, parse_descriptor, said_of, problem_of);
   }
 };
 
 }  // namespace
 
-const tools::Family& family() {
-  static const SoftmaxLse only;
-  return only;
-}
+const tools::Family& family() { return tools::only<SoftmaxLse>(); }
 
 }  // namespace wavejit::softmax_lse::program

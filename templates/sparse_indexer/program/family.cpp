@@ -24,6 +24,7 @@
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 #include "tools/canonical_line.h"
+#include "tools/empty_call.h"
 #include "tools/variants/variants.h"
 
 namespace wavejit::sparse_indexer::program {
@@ -206,9 +207,7 @@ std::vector<std::vector<std::byte>> arrays_of(const Said& said, const Numbers& n
 }
 
 wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const> given, void* output) {
-  wavejit_sparse_indexer_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_SPARSE_INDEXER;
+  auto call = tools::empty_call<wavejit_sparse_indexer_arguments>(WAVEJIT_SPARSE_INDEXER);
   if (said.given()) {
     call.scores = wavejit_dense_tensor(given[scores], WAVEJIT_FP32, said.batch, said.rows, 1, said.keys);
   } else {
@@ -233,6 +232,40 @@ wavejit_sparse_indexer_arguments call_of(const Said& said, std::span<void* const
   if (!said.lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(given[lengths]);
   call.mask = said.mask;
   return call;
+}
+
+ArrayProblem problem_of(Said from) {
+  const auto said = std::make_shared<const Said>(std::move(from));
+  const auto numbers = std::make_shared<Numbers>(numbers_of(*said));
+  ArrayProblem problem;
+  problem.text = said->text;
+  problem.inputs = arrays_of(*said, *numbers);
+  problem.rows = static_cast<std::int64_t>(said->all_rows());
+  problem.columns = said->top != 0 ? said->top : said->keys;
+  set_call(
+      problem, [said](std::span<void* const> given, void* output) { return call_of(*said, given, output); },
+      wavejit_sparse_indexer);
+  if (said->top != 0) {
+    problem.exact = [said, numbers](std::int64_t row) { return exact_list(*said, *numbers, row); };
+    return problem;
+  }
+  problem.exact = [said, numbers](std::int64_t row) {
+    std::vector<double> exact(static_cast<std::size_t>(said->keys), -std::numeric_limits<double>::infinity());
+    const auto [begin, end] = seen_by(*said, row);
+    for (std::int64_t key = begin; key < end; ++key)
+      exact[static_cast<std::size_t>(key)] = score_of(*said, *numbers, row, key).score;
+    return exact;
+  };
+  problem.bounds = [said, numbers](std::int64_t row) {
+    // Sums in f32 of 128 products and of up to 128 heads: far below their worst case.
+    constexpr double of_f32 = 2e-7;
+    std::vector<double> bounds(static_cast<std::size_t>(said->keys));
+    const auto [begin, end] = seen_by(*said, row);
+    for (std::int64_t key = begin; key < end; ++key)
+      bounds[static_cast<std::size_t>(key)] = of_f32 * score_of(*said, *numbers, row, key).magnitude;
+    return bounds;
+  };
+  return problem;
 }
 
 constexpr tools::Variant variant_row[] = {
@@ -300,59 +333,12 @@ class SparseIndexer : public Family {
   }
 
   Result<std::unique_ptr<Problem>> parse(const std::string& descriptor) const override {
-    std::string text;
-    const auto parsed = parsed_line(descriptor, text, parse_descriptor);
-    if (!parsed) return std::unexpected(parsed.error());
-    const auto said = std::make_shared<const Said>(said_of(*parsed, std::move(text)));
-    const auto numbers = std::make_shared<Numbers>(numbers_of(*said));
-    ArrayProblem problem;
-    problem.text = said->text;
-    problem.inputs = arrays_of(*said, *numbers);
-    problem.rows = static_cast<std::int64_t>(said->all_rows());
-    problem.columns = said->top != 0 ? said->top : said->keys;
-    problem.launch = [said](wavejit_engine* engine, std::span<void* const> given, void* output,
-                            wavejit_call_report* report) {
-      wavejit_sparse_indexer_arguments call = call_of(*said, given, output);
-      call.head.report = report;
-      return checked(wavejit_sparse_indexer(engine, &call, nullptr));
-    };
-    problem.workspace_bytes = [said](wavejit_engine* engine, std::span<void* const> given,
-                                     void* output) -> Result<std::uint64_t> {
-      const wavejit_sparse_indexer_arguments call = call_of(*said, given, output);
-      std::size_t bytes = 0;
-      if (auto asked = checked(wavejit_call_workspace(engine, &call.head, &bytes)); !asked)
-        return std::unexpected(asked.error());
-      return bytes;
-    };
-    if (said->top != 0) {
-      problem.exact = [said, numbers](std::int64_t row) { return exact_list(*said, *numbers, row); };
-      return make_problem(std::move(problem));
-    }
-    problem.exact = [said, numbers](std::int64_t row) {
-      std::vector<double> exact(static_cast<std::size_t>(said->keys), -std::numeric_limits<double>::infinity());
-      const auto [begin, end] = seen_by(*said, row);
-      for (std::int64_t key = begin; key < end; ++key)
-        exact[static_cast<std::size_t>(key)] = score_of(*said, *numbers, row, key).score;
-      return exact;
-    };
-    problem.bounds = [said, numbers](std::int64_t row) {
-      // Sums in f32 of 128 products and of up to 128 heads: far below their worst case.
-      constexpr double of_f32 = 2e-7;
-      std::vector<double> bounds(static_cast<std::size_t>(said->keys));
-      const auto [begin, end] = seen_by(*said, row);
-      for (std::int64_t key = begin; key < end; ++key)
-        bounds[static_cast<std::size_t>(key)] = of_f32 * score_of(*said, *numbers, row, key).magnitude;
-      return bounds;
-    };
-    return make_problem(std::move(problem));
+    return parsed_problem(descriptor, parse_descriptor, said_of, problem_of);
   }
 };
 
 }  // namespace
 
-const tools::Family& family() {
-  static const SparseIndexer only;
-  return only;
-}
+const tools::Family& family() { return tools::only<SparseIndexer>(); }
 
 }  // namespace wavejit::sparse_indexer::program

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "tools/array_problem.h"
-#include "tools/invariance/call_memory.h"
+#include "tools/call_memory.h"
+#include "tools/empty_call.h"
 #include "tools/invariance/draws.h"
 #include "tools/invariance/runner.h"
 
@@ -24,7 +25,6 @@ namespace {
 using tools::CallMemory;
 using tools::checked;
 using tools::FirstDifference;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -139,9 +139,7 @@ Result<std::vector<Answer>> run_call(wavejit_engine* engine, const Batch& batch,
   const auto type = batch.fp16 ? WAVEJIT_FP16 : WAVEJIT_BF16;
   const auto all_rows = static_cast<std::size_t>(in.batch * in.rows);
   const std::int64_t inner = change.page == 0 ? in.keys : change.page;
-  wavejit_sparse_indexer_arguments call{};
-  call.head.size = sizeof call;
-  call.head.family = WAVEJIT_SPARSE_INDEXER;
+  auto call = tools::empty_call<wavejit_sparse_indexer_arguments>(WAVEJIT_SPARSE_INDEXER);
   call.queries = wavejit_dense_tensor(arrays.in(in.queries), type, in.batch, in.rows, batch.heads, index_dims);
   call.keys = wavejit_dense_tensor(arrays.in(in.vectors), type, in.slots / inner, inner, 1, index_dims);
   call.weights = wavejit_dense_tensor(arrays.in(in.weights), WAVEJIT_FP32, in.batch, in.rows, batch.heads, 1);
@@ -230,10 +228,7 @@ Batch draw_batch(const InvarianceRequest& request) {
   return batch;
 }
 
-struct Dimension {
-  InvarianceDimension told;
-  std::vector<Change> (*changes)(const Batch& batch, tools::Draws& draws);
-};
+using Dimension = tools::DimensionOf<Batch, Change>;
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> all = {
@@ -291,7 +286,6 @@ const std::vector<Dimension>& all_dimensions() {
 
 // The rows of all calls, by their place in the batch.
 Result<std::vector<Answer>> ran(wavejit_engine* engine, const Batch& batch, const Change& change) {
-  const tools::Scheduled scheduled(change.schedule);
   std::vector<Answer> rows(static_cast<std::size_t>(batch.sequences * batch.rows));
   for (const std::vector<Piece>& pieces : change.calls) {
     auto answers = run_call(engine, batch, pieces, change);
@@ -322,16 +316,11 @@ std::optional<FirstDifference> first_difference(const Answer& before, const Answ
 
 struct Laboratory {
   static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, tools::Draws& draws) {
-    return dimension.changes(batch, draws);
-  }
   static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
     return draw_batch(request);
   }
   using Answers = std::vector<Answer>;
-  static Result<Answers> plain(wavejit_engine* engine, const Batch& batch, const Dimension& /*dimension*/) {
-    return ran(engine, batch, {.calls = {whole(batch)}});
-  }
+  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) { return {.calls = {whole(batch)}}; }
   static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
     return ran(engine, batch, change);
   }
@@ -348,9 +337,6 @@ struct Laboratory {
 
 }  // namespace
 
-const tools::Invariance& indexer_invariance() {
-  static const tools::InvarianceOf<Laboratory> only;
-  return only;
-}
+const tools::Invariance& indexer_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::sparse_indexer::program

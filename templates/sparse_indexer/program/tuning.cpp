@@ -56,9 +56,6 @@ class IndexerTuning : public tools::PinTuning {
 
 }  // namespace
 
-const tools::Tuning& indexer_tuning() {
-  static const IndexerTuning only;
-  return only;
-}
+const tools::Tuning& indexer_tuning() { return tools::only<IndexerTuning>(); }
 
 }  // namespace wavejit::sparse_indexer::program

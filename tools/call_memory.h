@@ -12,6 +12,13 @@
 
 namespace wavejit::tools {
 
+// False: no kernel does it on this engine.
+inline Result<bool> supported(wavejit_status status) {
+  if (status == WAVEJIT_UNSUPPORTED) return false;
+  if (auto done = checked(status); !done) return std::unexpected(done.error());
+  return true;
+}
+
 class CallMemory {
  public:
   explicit CallMemory(wavejit_engine* engine) : engine_(engine) {}
@@ -22,10 +29,19 @@ class CallMemory {
     if (values.empty()) return nullptr;
     return static_cast<Element*>(take(values.data(), values.size() * sizeof(Element)));
   }
-  // Filled with what no answer is: NaN of every type.
-  void* out(std::size_t bytes) {
-    return take(std::vector<std::uint8_t>(std::max<std::size_t>(bytes, 4), 0xFF).data(),
-                std::max<std::size_t>(bytes, 4));
+  // Filled with what no answer is, if nobody says otherwise: NaN of every type.
+  void* out(std::size_t bytes, std::uint8_t fill = 0xFF) {
+    const std::vector<std::uint8_t> filled(std::max<std::size_t>(bytes, 4), fill);
+    return take(filled.data(), filled.size());
+  }
+  // What somebody else has made.
+  void* hold(Result<DeviceArray> array) {
+    if (!array) {
+      keep(std::unexpected(array.error()));
+      return nullptr;
+    }
+    arrays_.push_back(*std::move(array));
+    return arrays_.back().data();
   }
   template <typename Element>
   std::vector<Element> back(const void* memory, std::size_t count) {
@@ -42,13 +58,8 @@ class CallMemory {
  private:
   void* take(const void* values, std::size_t bytes) {
     auto array = DeviceArray::allocate(engine_, bytes);
-    if (!array) {
-      keep(std::unexpected(array.error()));
-      return nullptr;
-    }
-    keep(array->copy_in(values));
-    arrays_.push_back(std::move(*array));
-    return arrays_.back().data();
+    if (array) keep(array->copy_in(values));
+    return hold(std::move(array));
   }
 
   wavejit_engine* engine_;
