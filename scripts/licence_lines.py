@@ -19,7 +19,8 @@ HASHES = {".py", ".sh", ".cmake", ".cmake.in", ".pc.in", ".map"}
 HASH_NAMES = {"dev", "run", "CMakeLists.txt", "Containerfile", ".clang-tidy", ".clang-format"}
 STARS = {".js", ".css"}
 # Written by programs, which would write them without the line; and the frame of every page that the profile makes.
-EXCEPT = {"templates/attention_forward/kernel/tuned_defaults.inc", "tools/profile/page/frame.html"}
+EXCEPT = {"templates/attention_forward/kernel/room.inc", "templates/attention_forward/kernel/tuned_defaults.inc",
+          "tools/profile/page/frame.html"}
 
 
 def comment(name: str) -> str | None:

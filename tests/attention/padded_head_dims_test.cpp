@@ -97,7 +97,7 @@ TEST(LargestHeadDim, IsRefusedWithTheReasonWhereRegistersEnd) {
   EXPECT_EQ(output.status, WAVEJIT_UNSUPPORTED);
   EXPECT_TRUE(output.detail.contains(
       "head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use head dim 192/128, 128 or 64; "
-      "reason: head dim 256 needs LDS DMA of 16 bytes"))
+      "reason: softcap has no kernel with head dim 256, which needs LDS DMA of 16 bytes"))
       << output.detail;
 }
 

@@ -356,13 +356,13 @@ TEST(Obstacles, AreNamedBeforeWhatWouldDoAndTheReason) {
   const std::vector<Said> all = {
       {"attention_forward bf16 b1 q512 k512 h8 d256 softcap=50", "gfx942",
        "head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use head dim 192/128, 128 or 64; reason: "
-       "head dim 256 needs LDS DMA of 16 bytes"},
+       "softcap has no kernel with head dim 256, which needs LDS DMA of 16 bytes"},
       {"attention_forward bf16 b1 q512 k512 h8 d96 cache=i8", "gfx950",
        "head dim 96 with a cache in i8 has no kernel on gfx950; use head dim 64, 128, 192/128 or 256, or a cache in 16 "
-       "bits; reason: head dim 96, which tiles pad, has kernels for dense keys and pages of rows in 16 bits"},
+       "bits; reason: cache= has no kernel with head dim 96, which tiles pad"},
       {"attention_forward bf16 b1 q512 k512 h8 d128 queries=e4m3 softcap=5", "gfx950",
-       "queries=e4m3 with softcap has no kernel on gfx950; leave softcap out, or use q in 16 bits; reason: queries=e4m3 "
-       "has no kernel whose scores are modified"},
+       "queries=e4m3 with softcap has no kernel on gfx950; leave softcap out, or use q in 16 bits; reason: softcap has "
+       "no kernel beside queries=e4m3"},
       // Whichever modifier is left out, the other one is in the way.
       {"attention_forward bf16 b1 q512 k512 h8 d256 bias=1 softcap=50", "gfx942",
        "head dim 256 with softcap has no kernel on gfx942; use head dim 192/128, 128 or 64; reason: "},

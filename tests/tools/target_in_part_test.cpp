@@ -93,7 +93,7 @@ TEST_F(TargetInPart, ExplainPlansACallAndSaysWhyNotOthers) {
 // What was tried is told in docs/adding-a-target.md.
 TEST_F(TargetInPart, ExplainRefusesWithTheReason) {
   for (const auto& [words, reason] :
-       {std::pair{"attention_forward bf16 b1 q40 k40 h2 d256", "whose O, Q and scores are more than 256 registers"},
+       {std::pair{"attention_forward bf16 b1 q40 k40 h2 d256", "head dim 256 leaves too few registers"},
         {"attention_forward bf16 b1 q40 k40 h2 d128 top_k=16", "a list of keys has no kernel"},
         {"attention_forward bf16 b1 q40 k256 h2 d128 lists=64x64", "a list of key blocks has no kernel"},
         {"attention_forward bf16 b1 q40 k40 h2 d128 queries=e4m3", "queries=e4m3 has no kernel"},

@@ -32,7 +32,8 @@ Kernel::Kernel(llvm::LLVMContext& context, const targets::Target& target, const 
       module_(std::make_unique<llvm::Module>(options.name, context)),
       ir_(context),
       argument_bytes_(options.argument_bytes),
-      threads_(options.threads) {
+      threads_(options.threads),
+      vgpr_budget_(options.vgpr_budget) {
   module_->setTargetTriple(llvm::Triple("amdgcn-amd-amdhsa"));
   // The data layout is the backend's to say (its TargetMachine sets it); nothing here depends on it.
   module_->addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", code_object_version);

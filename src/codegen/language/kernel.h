@@ -41,6 +41,7 @@ struct KernelOptions {
   std::string name;
   int threads = 0;         // exact workgroup size
   int waves_per_simd = 0;  // how many waves must fit: sets the register budget
+  int vgpr_budget = 0;     // registers of a lane that such waves have, for emission that plans with them
   int argument_bytes = 0;  // size of the argument struct, passed by value as the kernel's only argument
   // LLVM's pass of that name looks at pairs of address computations. Kernels that have hundreds of them, and nothing to
   // win, do without: of a decode kernel over pages it was 40 % of the compile time.
@@ -56,6 +57,7 @@ class Kernel {
 
   const targets::Target& target() const { return target_; }
   int threads() const { return threads_; }
+  int vgpr_budget() const { return vgpr_budget_; }
   llvm::IRBuilder<>& ir() { return ir_; }
   llvm::Module& module() { return *module_; }
   llvm::Function& function() { return *function_; }
@@ -107,6 +109,7 @@ class Kernel {
   Value* arguments_ = nullptr;  // where they stand
   int argument_bytes_ = 0;
   int threads_ = 0;
+  int vgpr_budget_ = 0;
   Value* thread_ = nullptr;
   Value* lane_ = nullptr;
   Value* wave_ = nullptr;

@@ -109,7 +109,7 @@ bool may_merge_by_itself(const AttentionShape& shape) {
 
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
   if (problem.launches == attention::Launches::two || !why_two_launches(problem).empty()) return false;
-  // A merging wave holds its own part and another's (kernel/unbuilt_words.h).
+  // A merging wave holds its own part and another's (kernel/combinations.cpp).
   if (target.vgprs_per_wave <= 256) return false;
   if (problem.launches == attention::Launches::one) return true;
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),

@@ -26,7 +26,7 @@ std::string_view why_chunks_of_their_own(const AttentionShape& shape, const targ
 }
 
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
-  // Where a wave has 256 registers, no part of a chunk fits beside a whole tile (kernel/unbuilt_words.h).
+  // Where a wave has 256 registers, no part of a chunk fits beside a whole tile (kernel/combinations.cpp).
   if (!may_share(shape) || target.vgprs_per_wave <= 256) return false;
   // Scalars are short on both layouts, vector registers where tiles pass through them (kernel/rules.cpp).
   return shares_by_lines(shape) && (lds_layout(target) == LdsLayout::lines || shares_in_registers(shape, split));

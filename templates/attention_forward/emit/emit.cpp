@@ -33,12 +33,19 @@ std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKern
     return std::unexpected("the spec is for target=" + spec.target + ", not for " + std::string(target.id));
   const auto resources = resources_of(spec);
   if (!resources) return std::unexpected(resources.error());
+  return emit_unasked(spec, *resources, target, context);
+}
 
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit_unasked(const ForwardKernel& spec,
+                                                                       const Resources& resources,
+                                                                       const targets::Target& target,
+                                                                       llvm::LLVMContext& context) {
   const LdsPlan plan = lds_plan(spec, target);
   Kernel kernel(context, target,
                 {.name = kernel_name(spec),
-                 .threads = resources->threads,
-                 .waves_per_simd = targets::waves_with(target, resources->vgpr_budget),
+                 .threads = resources.threads,
+                 .waves_per_simd = targets::waves_with(target, resources.vgpr_budget),
+                 .vgpr_budget = resources.vgpr_budget,
                  .argument_bytes = static_cast<int>(argument_bytes(spec)),
                  .strength_reduction = !has_many_addresses(spec)});
   switch (spec.pipeline) {

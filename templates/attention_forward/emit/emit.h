@@ -10,6 +10,7 @@
 #include <string>
 
 #include "targets/targets.h"
+#include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/spec.h"
 
 namespace wavejit::attention_forward {
@@ -17,5 +18,10 @@ namespace wavejit::attention_forward {
 // Refuses what parameters.h refuses, in the same words, before any IR exists. The same spec gives the same module.
 std::expected<std::unique_ptr<llvm::Module>, std::string> emit(const ForwardKernel& spec, const targets::Target& target,
                                                                llvm::LLVMContext& context);
+// Asks no rule, and gives the kernel the registers that `resources` say: for measuring what fits (kernel/room.h).
+std::expected<std::unique_ptr<llvm::Module>, std::string> emit_unasked(const ForwardKernel& spec,
+                                                                       const Resources& resources,
+                                                                       const targets::Target& target,
+                                                                       llvm::LLVMContext& context);
 
 }  // namespace wavejit::attention_forward

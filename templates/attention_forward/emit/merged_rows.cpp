@@ -100,7 +100,7 @@ MergedRows::MergedRows(Kernel& kernel, const ForwardKernel& spec, const LdsPlan&
       workgroup_(workgroup),
       walk_(walk),
       softmax_(softmax),
-      plan_(merged_rows_plan(spec, resources_of(spec)->vgpr_budget, plan)),
+      plan_(merged_rows_plan(spec, kernel.vgpr_budget(), plan)),
       lds_(lds) {
   if (plan_.private_bytes != 0) private_memory_.emplace(kernel, plan_.private_bytes);
   walk.prepare_chunks();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What kernels of calls with causal_flags read behind the other arguments. Such kernels have no lists (list_rules.cpp), whose
+// What kernels of calls with causal_flags read behind the other arguments. Such kernels have no lists (combinations.cpp), whose
 // arguments stand in the same place.
 #pragma once
 

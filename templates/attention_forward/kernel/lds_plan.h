@@ -22,18 +22,17 @@ constexpr int padded_dims_of_output(int dims) {
 }
 
 // Where a wave has 256 registers none are left for a tile that waits in them: beside O and Q of more than 192/128 dims;
-// beside an address of each key and more than 128 dims of K, or a bias in f32 and more than 64; and of bytes beside
-// scales of tokens or a bias in f32 in pages and more than 128 dims, or Q in f32 and more than 64.
+// beside an address of each key and more than 128 dims of K, or a bias and more than 64; and of bytes beside scales of
+// tokens or a bias in f32 and more than 128 dims, or Q in f32 and more than 64.
 constexpr bool tiles_come_late(const ForwardKernel& spec, const targets::Target& target) {
   if (target.vgprs_per_wave > 256) return false;
   constexpr int usual_dims = 128;
   constexpr int few_dims = 64;
   if (spec.head_dim_qk > 192 || spec.head_dim_v > usual_dims) return true;
   const auto has_more = [&](int dims) { return spec.head_dim_qk > dims || spec.head_dim_v > dims; };
-  if (spec.key_layout().looks_up_each_key() && has_more(spec.bias_fp32 ? few_dims : usual_dims)) return true;
+  if (spec.key_layout().looks_up_each_key() && has_more(spec.has(Modifier::bias) ? few_dims : usual_dims)) return true;
   if (spec.cache == CacheType::as_queries) return false;
-  return (has_more(usual_dims) && (spec.token_scales || (spec.paged && spec.bias_fp32))) ||
-         (has_more(few_dims) && spec.query_fp32);
+  return (has_more(usual_dims) && (spec.token_scales || spec.bias_fp32)) || (has_more(few_dims) && spec.query_fp32);
 }
 
 constexpr TileShape tile_shape(const ForwardKernel& spec, const targets::Target& target) {

@@ -19,6 +19,7 @@
 #include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
+#include "templates/attention_forward/kernel/room.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
@@ -31,19 +32,7 @@ namespace {
 // fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
 // stands in tests/kernels/golden.
 int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
-  // Waves of 32 lanes: O and Q take D/2 and D/4 as well, scores 32, and the tile that waits D/4. Numbers by which whole
-  // waves fill a SIMD's 1536: six; of 64 dims ten, or eight beside a tile's bias and where LDS is swizzled. Of more
-  // than 128 dims of K, LDS leaves two workgroups, and with them all that a wave may have.
-  if (target.vgprs_per_wave <= 256) {
-    const bool padded_dims = is_padded({spec.head_dim_qk, spec.head_dim_v});  // loads of V have a place each
-    if (spec.head_dim_qk > 128 || (padded_dims && spec.bias_fp32)) return target.vgprs_per_wave;
-    // Addresses of all its keys beside them, or scales of this tile's and of the next one's.
-    const bool more_than_64 = spec.head_dim_qk > 64 || spec.head_dim_v > 64;
-    if ((spec.key_layout().looks_up_each_key() || spec.token_scales) && (more_than_64 || spec.modified()))
-      return target.vgprs_per_wave;
-    if (more_than_64 || spec.token_scales) return 240;
-    return spec.has(Modifier::bias) || plan.layout != LdsLayout::padded ? 192 : 144;
-  }
+  if (is_measured(target)) return measured_budget(spec, target);
   // LDS has room for one such workgroup, a wave a SIMD.
   if (spec.chunk_waves != 0) return 512;
   // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
@@ -212,17 +201,21 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   if (std::string refusal = first_refusal({spec, *target}); !refusal.empty())
     return std::unexpected(std::move(refusal));
 
+  return resources_with(spec, *target, vgpr_budget(spec, lds_plan(spec, *target), *target));
+}
+
+Resources resources_with(const ForwardKernel& spec, const targets::Target& target, int vgpr_budget) {
   Resources resources;
-  resources.waves = spec.waves(targets::wave_shape(*target).rows);
-  resources.threads = resources.waves * target->wave_size;
-  const LdsPlan plan = lds_plan(spec, *target);
+  resources.waves = spec.waves(targets::wave_shape(target).rows);
+  resources.threads = resources.waves * target.wave_size;
+  const LdsPlan plan = lds_plan(spec, target);
   resources.lds_bytes = plan.total_bytes();
   resources.lds_buffers = plan.buffers;
-  resources.vgpr_budget = vgpr_budget(spec, plan, *target);
-  const int waves_by_registers = std::min(targets::waves_with(*target, resources.vgpr_budget), target->waves_per_simd) *
-                                 target->simds_per_compute_unit;
+  resources.vgpr_budget = vgpr_budget;
+  const int waves_by_registers = std::min(targets::waves_with(target, resources.vgpr_budget), target.waves_per_simd) *
+                                 target.simds_per_compute_unit;
   resources.workgroups_per_compute_unit =
-      std::min(target->lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);
+      std::min(target.lds_bytes / resources.lds_bytes, waves_by_registers / resources.waves);
   return resources;
 }
 

@@ -32,6 +32,8 @@ struct Resources {
 // The error is one sentence that names the capability which is missing: "o_store=permlane needs v_permlane32_swap,
 // which gfx942 does not have; accepted: auto, scalar".
 std::expected<Resources, std::string> resources_of(const ForwardKernel& spec);
+// What a spec costs that no rule is asked about, with registers of the caller's choice.
+Resources resources_with(const ForwardKernel& spec, const targets::Target& target, int vgpr_budget);
 
 // Beyond 128 dims a wave has no registers left to fetch a whole tile alone.
 bool small_tiles_fit(const HeadDims& dims);

@@ -20,14 +20,13 @@ struct AskedSpec {
   std::string target_name() const { return std::string(target.id); }
 };
 
-struct SpecRule {
-  bool (*breaks)(const AskedSpec& asked);
-  // One sentence that names what is missing and what is accepted.
-  std::string (*sentence)(const AskedSpec& asked);
-};
+// The first reason; empty: none. Without those of room: what there is to measure.
+std::string first_refusal(const AskedSpec& asked, bool with_room = true);
 
-// The first that the spec breaks; empty: none.
-std::string first_refusal(const AskedSpec& asked);
+// Its parts (combinations.cpp): words that have no kernel beside each other, and those that spill on targets that
+// nobody has measured. A sentence names one word and what would do in its place.
+std::string refused_combination(const AskedSpec& asked);
+std::string combination_that_spills(const AskedSpec& asked);
 
 // Why AskedWords::moves_whole_rows is refused.
 inline constexpr std::string_view trans_is_dense =

@@ -196,13 +196,16 @@ struct ForwardKernel : AskedWords, ChosenWords {
 inline constexpr int merged_dims_of_lane = 16;
 // Rows that waves which share a tile merge at once: in a decode step a kv head seldom has more rows.
 inline constexpr int shared_merge_rows = 16;
-constexpr bool merges_in_one_launch(const AskedWords& words) {
+constexpr bool may_merge(const AskedWords& words) {
   if (is_padded({words.head_dim_qk, words.head_dim_v})) return false;
+  return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
+         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
+         !words.bool_mask && !words.shares_call();
+}
+constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
                                        (words.first_keys && words.mask == Mask::window));
-  return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
-         !words.block_lists && !words.bool_mask && !words.shares_call() && !crowded;
+  return may_merge(words) && !crowded;
 }
 // Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
 // more than 64 dims take all scalar registers.

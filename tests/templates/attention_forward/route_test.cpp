@@ -124,7 +124,7 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
     AttentionShape vectorised = paged;
     vectorised.vectorised = true;
     EXPECT_EQ(spec_of(vectorised, {}).pipeline, Pipeline::generic);
-    EXPECT_THAT(refusal(vectorised), HasSubstr("does not walk vectorised pages; accepted: auto, generic"));
+    EXPECT_THAT(refusal(vectorised), HasSubstr("page_layout=vectorised has no kernel with pipeline="));
     AttentionShape whole = paged;
     whole.whole_tiles = true;
     EXPECT_NE(whole.code(), paged.code());
@@ -138,7 +138,7 @@ TEST(Route, PagesOfWholeTilesAreOfThePipelinesThatLookThemUp) {
       AttentionShape each = paged;
       each.*by_key = true;
       EXPECT_EQ(spec_of(each, {}).pipeline, Pipeline::generic);
-      EXPECT_THAT(refusal(each), HasSubstr("does not look keys up one by one; accepted: auto, generic"));
+      EXPECT_THAT(refusal(each), HasSubstr("a key that is looked up by itself"));
     }
   }
 }
@@ -155,11 +155,12 @@ TEST(Route, VectorisedPagesAreOfTheGenericPipeline) {
     EXPECT_THAT(to_text(chosen->spec), HasSubstr(" paged vectorised pipeline=generic "));
     const auto forced = choose_kernel(paged, target(name), pinned(fast));
     ASSERT_FALSE(forced);
-    EXPECT_THAT(forced.error().detail, HasSubstr("does not walk vectorised pages; accepted: auto, generic"));
+    EXPECT_THAT(forced.error().detail, HasSubstr("page_layout=vectorised has no kernel with pipeline="));
     for (const auto& no : {&AttentionShape::first_keys, &AttentionShape::single_keys}) {
       AttentionShape each = paged;
       each.*no = true;
-      EXPECT_THAT(choose_kernel(each, target(name), {}).error().detail, HasSubstr("without page=1 and first_keys"));
+      EXPECT_THAT(choose_kernel(each, target(name), {}).error().detail,
+                  HasSubstr("has no kernel beside page_layout=vectorised"));
     }
   }
 }
