@@ -142,6 +142,7 @@ STAND_INS = (
     StandIn("docs/latent-attention.md", "wavejit prebuild", With((("--preset mla", "--preset mla --print-list"),)), "compiles for 40 seconds"),
     StandIn("docs/low-precision.md", "    call.q = wavejit_dense_tensor(q, WAVEJIT_BF16", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "wavejit explain", With((), "[[ $? == 4 ]]\n"), "a refusal, which the page says it is"),
+    StandIn("docs/low-precision.md", "    call.o = wavejit_dense_tensor(o, WAVEJIT_E4M3", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "    call.scales.token_scales = 1", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "    call.scales.k_scale = wavejit_dense_tensor((char*)", C(ATTENTION), "a part of a program"),
     StandIn("docs/low-precision.md", "    call.k = wavejit_dense_tensor(cache", C(LATENT), "a part of a program"),
@@ -153,7 +154,7 @@ STAND_INS = (
     StandIn("docs/split-keys.md", "    bytes = ", Text(), "a formula"),
     StandIn("docs/split-keys.md", "    options.pipeline", C("wavejit::EngineOptions", "options", "c++"), "a part of a program"),
 )  # fmt: skip
-POINTERS = ("q", "k", "v", "o", "cache", "q_scale", "k_scale", "v_scale")
+POINTERS = ("q", "k", "v", "o", "cache", "q_scale", "k_scale", "v_scale", "o_scale")
 SIZES = ("pages", "page_bytes", "stride_of_a_page_in_bytes")
 
 
