@@ -19,7 +19,6 @@ using attention::element_bytes_of;
 using attention::wide_type_of;
 using families::Range;
 using families::range_of;
-using families::refusal::bad;
 using families::refusal::bad_size;
 using families::refusal::bad_stride;
 using families::refusal::dtype_text;
@@ -27,6 +26,7 @@ using families::refusal::field;
 using families::refusal::Named;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
+using families::refusal::refused;
 using families::refusal::up_to;
 
 using Check = Result<void>;
@@ -38,11 +38,6 @@ constexpr std::uint64_t row_limit_bytes = std::uint64_t{1} << 31U;
 constexpr std::uintptr_t o_alignment = 16;
 constexpr std::int64_t o_stride_granule = 8;
 constexpr const char* types = "1 (fp16), 2 (bf16), 3 (fp32)";
-
-[[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
-                                           const std::string& accepted) {
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, where, value, accepted));
-}
 
 // Strides of whole granules, and rows that 32 bits reach.
 Check check_strides(const Named& named, std::int64_t granule, int head_dimension) {
@@ -191,14 +186,6 @@ Check check_all(const Call& call) {
 }
 
 }  // namespace
-
-families::Shape MergeShape::shape() const {
-  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
-}
-
-MergeShape MergeShape::of(std::uint64_t code) {
-  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, MergeShape>(code);
-}
 
 Result<MergeProblem> check(const Call* arguments) {
   if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_MERGE, "attention_merge"); !head)
