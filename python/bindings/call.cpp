@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 
 #include <memory>
+#include <tuple>
+#include <type_traits>
 
 #include "call_of.h"
 #include "engine.h"
@@ -15,9 +17,9 @@ namespace wavejit::python {
 namespace {
 
 template <typename Arguments>
-nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
+void bind_call(nb::module_& calls) {
   using C = Call<Arguments>;
-  return nb::class_<C>(module, Kind<Arguments>::class_name, "The arguments of a call, by the names of wavejit.h.")
+  nb::class_<C>(calls, Kind<Arguments>::family, "The arguments of a call, by the names of wavejit.h.")
       .def(nb::init<std::shared_ptr<EngineHandle>>(), nb::arg("engine"))
       .def("set_tensor", &C::set_tensor, nb::arg("name"), nb::arg("address"), nb::arg("dtype"), nb::arg("sizes"),
            nb::arg("strides"))
@@ -37,13 +39,11 @@ nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
 }  // namespace
 
 void bind_calls(nb::module_& module) {
-  bind_call<wavejit_attention_forward_arguments>(module);
-  bind_call<wavejit_softmax_lse_arguments>(module);
-  bind_call<wavejit_cache_append_arguments>(module);
-  bind_call<wavejit_attention_merge_arguments>(module);
-  bind_call<wavejit_sparse_indexer_arguments>(module);
-  bind_call<wavejit_attention_backward_arguments>(module);
-  bind_call<wavejit_attention_latent_arguments>(module);
+  nb::module_ calls = module.def_submodule("calls", "A class for the calls of each family, by its name.");
+  const auto bind = [&]<typename... Calls>(std::type_identity<std::tuple<Calls...>>) {
+    (bind_call<typename Calls::C>(calls), ...);
+  };
+  bind(std::type_identity<wavejit::Calls>());
 }
 
 }  // namespace wavejit::python
