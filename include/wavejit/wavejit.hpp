@@ -28,6 +28,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ inline void check(wavejit_status status) {
 // a field is its default.
 template <typename Arguments, std::int32_t family>
 struct CallOf : Arguments {
+  using C = Arguments;
   CallOf() noexcept : Arguments() {
     this->head.size = sizeof(Arguments);
     this->head.family = family;
@@ -152,6 +154,10 @@ struct AttentionMerge : CallOf<wavejit_attention_merge_arguments, WAVEJIT_ATTENT
     parts[part_count++] = {o_of_part, lse_of_part, count, o_stride, lse_stride};
   }
 };
+
+// Every kind of call.
+using Calls = std::tuple<AttentionForward, AttentionBackward, AttentionLatent, SoftmaxLse, SparseIndexer, CacheAppend,
+                         AttentionMerge>;
 
 // The C function of a call, found by its struct.
 inline wavejit_status launch(wavejit_engine* engine, const wavejit_attention_forward_arguments& call,

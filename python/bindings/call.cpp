@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "call_of.h"
@@ -21,9 +22,9 @@ namespace wavejit::python {
 namespace {
 
 template <typename Arguments>
-nb::class_<Call<Arguments>> bind_call(nb::module_& module) {
+void bind_call(nb::module_& calls) {
   using C = Call<Arguments>;
-  return nb::class_<C>(module, Kind<Arguments>::class_name, "The arguments of a call, by the names of wavejit.h.")
+  nb::class_<C>(calls, Kind<Arguments>::family, "The arguments of a call, by the names of wavejit.h.")
       .def(nb::init<std::shared_ptr<EngineHandle>>(), nb::arg("engine"))
       .def("set_tensor", &C::set_tensor, nb::arg("name"), nb::arg("address"), nb::arg("dtype"), nb::arg("sizes"),
            nb::arg("strides"))
@@ -67,9 +68,11 @@ void bind_all(nb::module_& module) {
 }  // namespace
 
 void bind_calls(nb::module_& module) {
-  bind_all<wavejit_attention_forward_arguments, wavejit_softmax_lse_arguments, wavejit_cache_append_arguments,
-           wavejit_attention_merge_arguments, wavejit_sparse_indexer_arguments, wavejit_attention_backward_arguments,
-           wavejit_attention_latent_arguments>(module);
+  nb::module_ calls = module.def_submodule("calls", "A class for the calls of each family, by its name.");
+  const auto bind = [&]<typename... Calls>(std::type_identity<std::tuple<Calls...>>) {
+    (bind_call<typename Calls::C>(calls), ...);
+  };
+  bind(std::type_identity<wavejit::Calls>());
   module.def(
       "call_arguments",
       [] {

@@ -167,7 +167,7 @@ template <>
 struct Kind<wavejit_attention_forward_arguments> {
   using S = wavejit_attention_forward_arguments;
   using Owner = AttentionForward;
-  static constexpr const char* class_name = "AttentionForwardCall";
+  static constexpr const char* family = "attention_forward";
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(k),
                                       WAVEJIT_FIELD(v),
@@ -201,7 +201,7 @@ template <>
 struct Kind<wavejit_softmax_lse_arguments> {
   using S = wavejit_softmax_lse_arguments;
   using Owner = SoftmaxLse;
-  static constexpr const char* class_name = "SoftmaxLseCall";
+  static constexpr const char* family = "softmax_lse";
   static constexpr std::array tensors{WAVEJIT_FIELD(scores), WAVEJIT_FIELD(weights), WAVEJIT_FIELD(lse)};
   static constexpr std::array addresses{WAVEJIT_FIELD(key_lengths)};
   static constexpr auto others = joined(std::array{WAVEJIT_FIELD(scale)}, in_part(head_fields, offsetof(S, head)),
@@ -212,7 +212,7 @@ template <>
 struct Kind<wavejit_cache_append_arguments> {
   using S = wavejit_cache_append_arguments;
   using Owner = CacheAppend;
-  static constexpr const char* class_name = "CacheAppendCall";
+  static constexpr const char* family = "cache_append";
   static constexpr std::array tensors{WAVEJIT_FIELD(k),
                                       WAVEJIT_FIELD(v),
                                       WAVEJIT_FIELD(k_cache),
@@ -234,7 +234,7 @@ template <>
 struct Kind<wavejit_attention_merge_arguments> {
   using S = wavejit_attention_merge_arguments;
   using Owner = AttentionMerge;
-  static constexpr const char* class_name = "AttentionMergeCall";
+  static constexpr const char* family = "attention_merge";
   static constexpr std::array tensors{WAVEJIT_TOLD("o", o, "out"), WAVEJIT_FIELD(lse)};
   static constexpr std::array addresses{WAVEJIT_FIELD(o_scale)};
   // The numbers are those of a stack, which is the first part.
@@ -267,7 +267,7 @@ template <>
 struct Kind<wavejit_sparse_indexer_arguments> {
   using S = wavejit_sparse_indexer_arguments;
   using Owner = SparseIndexer;
-  static constexpr const char* class_name = "SparseIndexerCall";
+  static constexpr const char* family = "sparse_indexer";
   static constexpr std::array tensors{WAVEJIT_FIELD(queries), WAVEJIT_FIELD(keys), WAVEJIT_FIELD(weights),
                                       WAVEJIT_FIELD(key_scales), WAVEJIT_FIELD(scores)};
   static constexpr std::array addresses{WAVEJIT_FIELD(indices),
@@ -289,7 +289,7 @@ template <>
 struct Kind<wavejit_attention_backward_arguments> {
   using S = wavejit_attention_backward_arguments;
   using Owner = AttentionBackward;
-  static constexpr const char* class_name = "AttentionBackwardCall";
+  static constexpr const char* family = "attention_backward";
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(k),
                                       WAVEJIT_FIELD(v),
@@ -319,7 +319,7 @@ template <>
 struct Kind<wavejit_attention_latent_arguments> {
   using S = wavejit_attention_latent_arguments;
   using Owner = AttentionLatent;
-  static constexpr const char* class_name = "AttentionLatentCall";
+  static constexpr const char* family = "attention_latent";
   static constexpr std::array tensors{WAVEJIT_FIELD(q),
                                       WAVEJIT_FIELD(q_rope),
                                       WAVEJIT_FIELD(k),

@@ -40,14 +40,13 @@ class CacheAppendCall(Call):
     ((3, 4, 64), 'cache_append bf16 b1 q3 h1 d64 page=16 queries=4 rotary=halves angles=base no_values')
     """
 
-    _call: _wavejit.CacheAppendCall
     _outputs = ("q_out",)
     q_out: Any
 
     def __init__(self, engine: OpenedDevice, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, *, q: Any = None, q_out: Any = None,
                  rotary: str | None = None, cos: Any = None, sin: Any = None, rotary_base: float | None = None, rotary_dim: int | None = None,
                  positions: Any = None, k_scale: Any = None, v_scale: Any = None, cache_dtype: Any = None, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.CacheAppendCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.cache_append(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         keys = self._tensor("k", k, element, shape=ROWS, dimensions=(3, 4), accepted=_dtypes.NARROW)
         kind = keys._dtype

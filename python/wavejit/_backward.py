@@ -39,7 +39,6 @@ class AttentionBackwardCall(SequencesCall):
     ((1, 128, 8, 128), 4096)
     """
 
-    _call: _wavejit.AttentionBackwardCall
     _outputs = ("dq", "dk", "dv", "d_sinks", "d_bias")
     dq: Any
     dk: Any
@@ -54,7 +53,7 @@ class AttentionBackwardCall(SequencesCall):
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
                  max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
-        super().__init__(engine, _wavejit.AttentionBackwardCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.attention_backward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
         inputs = {field: self._tensor(field, given, None if field == "out" and _is_fp32(given) else element, shape=BSHD, dimensions=(4,))
                   for field, given in (("q", q), ("k", k), ("v", v), ("out", out), ("d_out", d_out)) if field != "out" or given is not None or delta is None}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ._opened_device import OpenedDevice
 
-    AnyCall = _wavejit.AttentionForwardCall | _wavejit.SoftmaxLseCall | _wavejit.CacheAppendCall | _wavejit.AttentionMergeCall | _wavejit.AttentionBackwardCall | _wavejit.SparseIndexerCall | _wavejit.AttentionLatentCall
     # Sizes and strides.
     Order = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -65,10 +64,10 @@ class Call:
     ('memory', True)
     """
 
-    _call: AnyCall
+    _call: _wavejit.NativeCall
     _outputs: tuple[str, ...]
 
-    def __init__(self, engine: OpenedDevice, call: AnyCall, stream: object) -> None:
+    def __init__(self, engine: OpenedDevice, call: _wavejit.NativeCall, stream: object) -> None:
         self._engine = engine
         self._call = call
         self._launch = self._call.launch
@@ -434,7 +433,6 @@ class AttentionForwardCall(SequencesCall):
     ((1, 128, 8, 128), (1, 8, 128), 0)
     """
 
-    _call: _wavejit.AttentionForwardCall
     _outputs = ("out", "lse")
     out: Any
     lse: Any
@@ -448,7 +446,7 @@ class AttentionForwardCall(SequencesCall):
                  second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, o_scale: Any = None,
                  score_rounding: str = "fp32", hints: Sequence[str] = (), workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, out_dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.AttentionForwardCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.attention_forward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
         wide = _dtypes.is_fp32(q)
@@ -755,7 +753,6 @@ class SoftmaxLseCall(Call):
     (None, (1, 8, 16))
     """
 
-    _call: _wavejit.SoftmaxLseCall
     _outputs = ("weights", "lse")
     weights: Any
     lse: Any
@@ -763,7 +760,7 @@ class SoftmaxLseCall(Call):
     def __init__(self, engine: OpenedDevice, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.SoftmaxLseCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.softmax_lse(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         shape = "[batch, heads, queries, keys]"
         raw = self._tensor("scores", scores, element, shape=shape, dimensions=(4,))

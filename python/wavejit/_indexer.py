@@ -32,7 +32,6 @@ class SparseIndexerCall(SequencesCall):
     ((2, 1, 64), (2, 1), 4096)
     """
 
-    _call: _wavejit.SparseIndexerCall
     _outputs = ("indices", "values", "counts", "scores")
     indices: Any
     values: Any
@@ -44,7 +43,7 @@ class SparseIndexerCall(SequencesCall):
                  causal_prefix: int | None = None, key_lengths: Any = None, key_begins: Any = None, key_ends: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
-        super().__init__(engine, _wavejit.SparseIndexerCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.sparse_indexer(engine._open()), stream)
         element = _dtypes.eight_bits(queries) if dtype is None else _dtypes.named(dtype, accepted=_dtypes.INDEXED)
         top = 0 if top_k is None else operator.index(top_k)
         if top < 0:

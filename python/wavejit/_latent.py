@@ -44,15 +44,13 @@ class AttentionLatentCall(AttentionForwardCall):
     ((2, 1, 16, 512), (2, 16, 1), 'attention_latent bf16 b2 q1 k4096 h16 d576/512 lse scale=0.07216878')
     """
 
-    _call: _wavejit.AttentionLatentCall  # type: ignore[assignment]
-
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
                  indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
                  k_scale: Any = None, row_scales: str | None = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                  cache_dtype: Any = None, stream: object = None) -> None:
-        Call.__init__(self, engine, _wavejit.AttentionLatentCall(engine._open()), stream)  # type: ignore[arg-type]
+        Call.__init__(self, engine, _wavejit.calls.attention_latent(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
         alike = (queries._dtype,)

@@ -30,14 +30,13 @@ class AttentionMergeCall(Call):
     ((3, 4, 64), (4, 3), 'attention_merge bf16 b1 q3 h4 d64 parts=2 lse')
     """
 
-    _call: _wavejit.AttentionMergeCall
     _outputs = ("out", "lse")
     out: Any
     lse: Any
 
     def __init__(self, engine: OpenedDevice, outs: Any, lses: Any, *, out: Any = None, lse: Any = True, o_scale: Any = None, out_dtype: Any = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
-        super().__init__(engine, _wavejit.AttentionMergeCall(engine._open()), stream)
+        super().__init__(engine, _wavejit.calls.attention_merge(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         first = self._stack(outs, lses, element) if _is_one(outs) else self._list(outs, lses, element)
         kind = first._dtype

@@ -31,8 +31,8 @@ TEST(BackwardWords, AFlagOfAProblemIsOneRow) {
     const auto spec = parse_query_kernel(std::string(plain) + " " + text);
     ASSERT_TRUE(spec) << spec.error();
     EXPECT_EQ(parse_query_kernel(to_text(*spec)), *spec) << text;
-    const BackwardShape shape = {*spec};
-    EXPECT_NE(shape.shape().code, (BackwardShape{*without}.shape().code)) << text;
+    const BackwardShape shape = {{{*spec}}};
+    EXPECT_NE(shape.shape().code, (BackwardShape{{{*without}}}.shape().code)) << text;
     EXPECT_EQ(BackwardShape::of(shape.shape().code), shape) << text;
     ++flags;
     if (!word.described) continue;

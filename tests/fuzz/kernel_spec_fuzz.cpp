@@ -38,9 +38,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(wavejit::attention_backward::parse_bias_kernel(text), wavejit::attention_backward::parse_bias_kernel);
   check(wavejit::attention_latent::parse_walk_kernel(text), wavejit::attention_latent::parse_walk_kernel);
   check(wavejit::attention_latent::parse_combine_kernel(text), wavejit::attention_latent::parse_combine_kernel);
-  check(wavejit::attention_merge::parse_spec(text), wavejit::attention_merge::parse_spec);
-  check(wavejit::cache_append::parse_spec(text), wavejit::cache_append::parse_spec);
-  check(wavejit::softmax_lse::parse_spec(text), wavejit::softmax_lse::parse_spec);
+  check(wavejit::families::parse_kernel<wavejit::attention_merge::AskedWords>(text),
+        wavejit::families::parse_kernel<wavejit::attention_merge::AskedWords>);
+  check(wavejit::families::parse_kernel<wavejit::cache_append::AskedWords>(text),
+        wavejit::families::parse_kernel<wavejit::cache_append::AskedWords>);
+  check(wavejit::families::parse_kernel<wavejit::softmax_lse::AskedWords>(text),
+        wavejit::families::parse_kernel<wavejit::softmax_lse::AskedWords>);
   check(wavejit::sparse_indexer::parse_scores(text), wavejit::sparse_indexer::parse_scores);
   check(wavejit::sparse_indexer::parse_select(text), wavejit::sparse_indexer::parse_select);
   if (const auto digest = wavejit::cache::parse_digest(text)) require(digest->hex() == text);

@@ -32,9 +32,6 @@ std::vector<families::KernelSpec> softmax_kernel_specs();
 // Every access, rotation, kind of angles and of scales of cache_append, in golden/cache_append.txt.
 std::vector<families::KernelSpec> append_kernel_specs();
 
-// Every kernel of attention_merge, in golden/attention_merge.txt.
-std::vector<families::KernelSpec> merge_kernel_specs();
-
 // Every kernel of sparse_indexer, in golden/sparse_indexer.txt.
 std::vector<families::KernelSpec> indexer_kernel_specs();
 

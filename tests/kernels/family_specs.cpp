@@ -4,7 +4,6 @@
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_latent/kernel/spec.h"
-#include "templates/attention_merge/kernel/spec.h"
 #include "templates/cache_append/kernel/spec.h"
 #include "templates/softmax_lse/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
@@ -236,17 +235,6 @@ std::vector<families::KernelSpec> softmax_kernel_specs() {
                 {.scores = scores, .weights = weights, .rows = rows, .access = access}, std::string(target.id)};
             if (!refusal_of(spec)) specs.emplace_back(spec);
           }
-  return specs;
-}
-
-std::vector<families::KernelSpec> merge_kernel_specs() {
-  std::vector<families::KernelSpec> specs;
-  for (const targets::Target& target : targets::complete_targets())
-    for (const auto& [parts, parts_name] : attention_merge::part_types)
-      for (const auto& [out, out_name] : attention_merge::output_types) {
-        const attention_merge::MergeKernel spec{{.parts = parts, .out = out}, std::string(target.id)};
-        if (!refusal_of(spec)) specs.emplace_back(spec);
-      }
   return specs;
 }
 

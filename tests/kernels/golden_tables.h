@@ -7,6 +7,7 @@
 // A change on purpose: ./dev run kernel_facts <name> > tests/kernels/golden/<name>.txt
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -19,8 +20,9 @@ namespace wavejit::tests {
 
 struct GoldenTable {
   std::string_view name;
-  std::vector<families::KernelSpec> (*specs)();
+  std::function<std::vector<families::KernelSpec>()> specs;
 };
+// Each family has one: of the kernels that its tests choose, or else of those that `wavejit prebuild` makes without a list.
 std::span<const GoldenTable> golden_tables();
 
 // The table's lines by their specs.

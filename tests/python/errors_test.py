@@ -280,7 +280,7 @@ class Refused(unittest.TestCase):
         wavejit._wavejit.BorrowedTensor(capsule)
         self.refuses(wavejit.InvalidArgument, "no DLPack capsule, or one that was used", wavejit._wavejit.BorrowedTensor, capsule)
         self.refuses(wavejit.InvalidArgument, "no DLPack capsule", wavejit._wavejit.BorrowedTensor, 5)
-        self.refuses(TypeError, "'x' is no field", wavejit._wavejit.SoftmaxLseCall(ENGINE._open()).set_number, "x", 1)
+        self.refuses(TypeError, "'x' is no field", wavejit._wavejit.calls.softmax_lse(ENGINE._open()).set_number, "x", 1)
 
 
 class Serving(unittest.TestCase):

@@ -21,16 +21,21 @@ class Stub(unittest.TestCase):
         functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
         classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
         there = {name: value for name, value in vars(_wavejit).items() if not name.startswith("_")}
+        kinds = {name: kind for name, kind in vars(there.pop("calls")).items() if not name.startswith("_")}
+        self.assertIn("softmax_lse", kinds)
+        del classes["CallKinds"]
+        of_a_call = classes.pop("NativeCall")
         self.assertEqual(set(there), set(functions) | set(classes))
         for name, node in functions.items():
             self.compare(node, there[name])
-        for name, node in classes.items():
+        for name, node in [*classes.items(), *((kind, of_a_call) for kind in kinds)]:
+            value = kinds[name] if name in kinds else there[name]
             members = {each.name: each for each in node.body}
-            public = {member for member in vars(there[name]) if not member.startswith("_")} | {"__init__"}
+            public = {member for member in vars(value) if not member.startswith("_")} | {"__init__"}
             self.assertEqual(public, set(members), name)
             for member, each in members.items():
                 if not any(getattr(mark, "id", "") == "property" for mark in each.decorator_list):
-                    self.compare(each, getattr(there[name], member))
+                    self.compare(each, getattr(value, member))
 
     def compare(self, node, function):
         """nanobind tells names and positions in its signature."""

@@ -50,8 +50,7 @@ class CountedCall final : public families::Call {
  public:
   CountedCall(const CountedFamily& family, const attention_forward::AttentionShape& shape)
       : Call({.family = &family, .code = shape.code()}) {}
-  families::Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void*,
-                              families::LaunchPlan& plan) override {
+  families::Result<void> plan(Kernels kernels, const void*, families::LaunchPlan& plan) override {
     for (const families::KernelSpec* kernel : kernels)
       plan.add({.threads = 64, .arguments = &arguments_, .argument_bytes = kernel->argument_bytes()});
     return {};

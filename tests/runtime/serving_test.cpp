@@ -381,6 +381,7 @@ TEST_F(Serving, WholeKeysAreReadyForCallsThatMayNotCompile) {
   EXPECT_TRUE(ForwardCalls::is_ready(*engine, &call));
   EXPECT_TRUE(ForwardCalls::run(*engine, &call, nullptr));
   EXPECT_EQ(fake_hip().launches, 2U);
+  EXPECT_THAT(log_, Not(Contains(HasSubstr("splits=4"))));  // a line says what is launched
 }
 
 TEST_F(Serving, ARefusedDecodeCallIsCountedOnce) {

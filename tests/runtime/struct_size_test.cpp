@@ -17,11 +17,14 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "families/call/call_head.h"
 #include "wavejit/prebuild.h"
 #include "wavejit/wavejit.h"
+#include "wavejit/wavejit.hpp"
 
 namespace wavejit::tests {
 namespace {
@@ -35,17 +38,22 @@ template <typename Struct>
 struct Named {
   const char* name;
 };
+// Behind the number of its letters.
+template <typename Struct>
+const char* name_of() {
+  const char* name = typeid(Struct).name();
+  while (*name >= '0' && *name <= '9') ++name;
+  return name;
+}
 
 // Structs that the library reads, and structs that it fills.
 constexpr auto given =
     std::tuple{WAVEJIT_NAMED(wavejit_engine_options), WAVEJIT_NAMED(wavejit_kernel_text_arguments),
                WAVEJIT_NAMED(wavejit_prebuild_arguments), WAVEJIT_NAMED(wavejit_cache_copy_arguments)};
 // Those of calls, which begin with a head.
-constexpr auto calls =
-    std::tuple{WAVEJIT_NAMED(wavejit_attention_forward_arguments), WAVEJIT_NAMED(wavejit_attention_backward_arguments),
-               WAVEJIT_NAMED(wavejit_attention_latent_arguments),  WAVEJIT_NAMED(wavejit_softmax_lse_arguments),
-               WAVEJIT_NAMED(wavejit_sparse_indexer_arguments),    WAVEJIT_NAMED(wavejit_cache_append_arguments),
-               WAVEJIT_NAMED(wavejit_attention_merge_arguments)};
+const auto calls = []<typename... Calls>(std::type_identity<std::tuple<Calls...>>) {
+  return std::tuple{Named<typename Calls::C>{name_of<typename Calls::C>()}...};
+}(std::type_identity<wavejit::Calls>());
 constexpr auto filled = std::tuple{WAVEJIT_NAMED(wavejit_call_report), WAVEJIT_NAMED(wavejit_cache_sweep_result),
                                    WAVEJIT_NAMED(wavejit_cache_copy_result), WAVEJIT_NAMED(wavejit_statistics)};
 // The library makes them whole and tells their size itself.
@@ -215,26 +223,21 @@ std::size_t bytes_of_fields(const std::string& header, const std::string& name) 
 // A call is known again by its bytes (families/call/known_calls.h), and those of padding are anything.
 TEST(StructSize, CallsHaveNoPadding) {
   const std::string header = without_comments(text_of("wavejit.h"));
-  for (const auto& [name, size] :
-       {std::pair{"wavejit_tensor", sizeof(wavejit_tensor)},
-        {"wavejit_attention_part", sizeof(wavejit_attention_part)},
-        {"wavejit_call_head", sizeof(wavejit_call_head)},
-        {"wavejit_masking", sizeof(wavejit_masking)},
-        {"wavejit_modifiers", sizeof(wavejit_modifiers)},
-        {"wavejit_sequences", sizeof(wavejit_sequences)},
-        {"wavejit_pages", sizeof(wavejit_pages)},
-        {"wavejit_block_lists", sizeof(wavejit_block_lists)},
-        {"wavejit_key_list", sizeof(wavejit_key_list)},
-        {"wavejit_scales", sizeof(wavejit_scales)},
-        {"wavejit_split", sizeof(wavejit_split)},
-        {"wavejit_attention_forward_arguments", sizeof(wavejit_attention_forward_arguments)},
-        {"wavejit_attention_backward_arguments", sizeof(wavejit_attention_backward_arguments)},
-        {"wavejit_attention_latent_arguments", sizeof(wavejit_attention_latent_arguments)},
-        {"wavejit_softmax_lse_arguments", sizeof(wavejit_softmax_lse_arguments)},
-        {"wavejit_sparse_indexer_arguments", sizeof(wavejit_sparse_indexer_arguments)},
-        {"wavejit_cache_append_arguments", sizeof(wavejit_cache_append_arguments)},
-        {"wavejit_attention_merge_arguments", sizeof(wavejit_attention_merge_arguments)}})
+  for (const auto& [name, size] : {std::pair{"wavejit_tensor", sizeof(wavejit_tensor)},
+                                   {"wavejit_attention_part", sizeof(wavejit_attention_part)},
+                                   {"wavejit_call_head", sizeof(wavejit_call_head)},
+                                   {"wavejit_masking", sizeof(wavejit_masking)},
+                                   {"wavejit_modifiers", sizeof(wavejit_modifiers)},
+                                   {"wavejit_sequences", sizeof(wavejit_sequences)},
+                                   {"wavejit_pages", sizeof(wavejit_pages)},
+                                   {"wavejit_block_lists", sizeof(wavejit_block_lists)},
+                                   {"wavejit_key_list", sizeof(wavejit_key_list)},
+                                   {"wavejit_scales", sizeof(wavejit_scales)},
+                                   {"wavejit_split", sizeof(wavejit_split)}})
     EXPECT_EQ(bytes_of_fields(header, name), size) << name;
+  for_each(calls, [&]<typename Struct>(const Named<Struct>& named) {
+    EXPECT_EQ(bytes_of_fields(header, named.name), sizeof(Struct)) << named.name;
+  });
 }
 
 }  // namespace

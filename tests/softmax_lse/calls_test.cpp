@@ -169,13 +169,13 @@ TEST(SoftmaxSpec, OneTextASpec) {
   for (const char* text :
        {"softmax_lse fp32 weights=bf16 rows=streamed access=vectors target=gfx942 lowering=llvm",
         "softmax_lse bf16 weights=bf16 rows=resident access=elements target=gfx950 lowering=comgr"}) {
-    const auto spec = softmax_lse::parse_spec(text);
+    const auto spec = families::parse_kernel<softmax_lse::AskedWords>(text);
     ASSERT_TRUE(spec) << spec.error();
     EXPECT_EQ(to_text(*spec), text);
     EXPECT_FALSE(refusal_of(*spec));
   }
-  EXPECT_FALSE(softmax_lse::parse_spec("softmax_lse fp32"));
-  const auto none = softmax_lse::parse_spec(
+  EXPECT_FALSE(families::parse_kernel<softmax_lse::AskedWords>("softmax_lse fp32"));
+  const auto none = families::parse_kernel<softmax_lse::AskedWords>(
       "softmax_lse fp32 weights=fp32 rows=resident access=elements target=gfx950 lowering=llvm");
   ASSERT_TRUE(none);
   EXPECT_TRUE(refusal_of(*none));

@@ -237,7 +237,7 @@ TEST_F(IndexerLife, WhatIsSupportedAndExplainedComesFromTheTables) {
     for (const families::Shape& shape : family.every_shape(target, {}))
       EXPECT_TRUE(family.route(shape, target, {})) << target.id;
     for (const bool shared : {false, true}) {
-      const sparse_indexer::IndexerShape shape = {.blocks = 2, .shared = shared};
+      const sparse_indexer::IndexerShape shape = {{.blocks = 2, .shared = shared}};
       const std::string text = family.explain(shape.shape(), target, {}).description;
       EXPECT_THAT(text, HasSubstr(shared ? "a workgroup has 4 rows" : "a wave has a row"));
     }

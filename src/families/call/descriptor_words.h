@@ -187,4 +187,19 @@ std::string line_of(std::string_view family, const DescriptorWords<Described>& w
   return line;
 }
 
+// The lines of a family: `make_words()` are their words, `finish` what those must say together. The table is made once.
+template <typename Described, auto make_words, auto finish>
+struct LinesOf {
+  static const DescriptorWords<Described>& words() {
+    static const DescriptorWords<Described> all = make_words();
+    return all;
+  }
+  static Result<Described> read(std::string_view family, std::string_view line) {
+    return read_line(line, family, words(), finish);
+  }
+  static std::string text(std::string_view family, const Described& described) {
+    return line_of(family, words(), described);
+  }
+};
+
 }  // namespace wavejit::families

@@ -64,6 +64,13 @@ struct Explanation {
 // The most kernels that one call launches.
 inline constexpr std::size_t max_launches = 4;
 
+// Workgroups of a launch.
+struct Grid {
+  std::uint32_t x = 1;
+  std::uint32_t y = 1;
+  std::uint32_t z = 1;
+};
+
 struct Launch {
   std::uint32_t grid_x = 1;  // workgroups
   std::uint32_t grid_y = 1;
@@ -84,6 +91,16 @@ struct LaunchPlan {
   void add(const Launch& launch, std::size_t kernel) {
     launches[count] = launch;
     launches[count++].kernel = static_cast<std::uint32_t>(kernel);
+  }
+  // Workgroups of `threads` threads, with a struct of arguments that stands in the call.
+  template <typename Arguments>
+  void add(const Grid& grid, int threads, Arguments& arguments) {
+    add({.grid_x = grid.x,
+         .grid_y = grid.y,
+         .grid_z = grid.z,
+         .threads = static_cast<std::uint32_t>(threads),
+         .arguments = &arguments,
+         .argument_bytes = sizeof arguments});
   }
 };
 
@@ -123,8 +140,9 @@ class Call {
   wavejit_call_report* report = nullptr;  // null: not wanted
   bool judges_device_memory = false;      // a debug mode: what stands in device memory is read and judged first
 
+  using Kernels = std::span<const KernelSpec* const>;
   // The launches of `kernels`, which are the route's for this call's shape. `memory` has workspace_bytes bytes.
-  virtual Result<void> plan(std::span<const KernelSpec* const> kernels, const void* memory, LaunchPlan& plan) = 0;
+  virtual Result<void> plan(Kernels kernels, const void* memory, LaunchPlan& plan) = 0;
 
   // A call whose keys are split can be launched in three ways with equal bits (docs/split-keys.md): as it was planned;
   // with its keys whole, which needs no workspace; or with its parts merged by a second launch, which needs no counters.

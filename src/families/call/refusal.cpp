@@ -21,6 +21,11 @@ Failure bad(wavejit_status status, std::string where, const std::string& value, 
   return {status, std::move(where) + " = " + value + "; accepted: " + accepted};
 }
 
+std::unexpected<Failure> refused(const std::string& where, const std::string& value, const std::string& accepted,
+                                 wavejit_status status) {
+  return refuse(bad(status, where, value, accepted));
+}
+
 std::string pointer_text(const void* pointer) {
   if (pointer == nullptr) return "null";
   static constexpr std::string_view digits = "0123456789abcdef";

@@ -33,5 +33,9 @@ struct Named {
 [[gnu::cold]] std::string up_to(const char* from, std::int64_t most);
 
 inline std::unexpected<Failure> refuse(Failure failure) { return std::unexpected(std::move(failure)); }
+// What `bad` says, as the result of a check.
+[[gnu::cold]] std::unexpected<Failure> refused(const std::string& where, const std::string& value,
+                                               const std::string& accepted,
+                                               wavejit_status status = WAVEJIT_INVALID_ARGUMENT);
 
 }  // namespace wavejit::families::refusal

@@ -45,16 +45,27 @@ void Engine::load_for_captures_behind(families::Call& call) {
   }
 }
 
+// If nothing may be compiled now, kernels that leave the keys whole do as well, should they be loaded: then the call
+// goes that way. Null: it goes as it was planned.
+const LoadedKernels* Engine::whole_instead(families::Call& call, hip_abi::hipStream_t stream) {
+  if (!call.may_go_whole || may_load(call, stream)) return nullptr;
+  const families::Call::Way before = call.way;  // two launches, for a capture without counters
+  call.take(families::Call::Way::whole);
+  const LoadedKernels* kernels = resolver_.find(call.shape());
+  if (kernels == nullptr) call.take(before);
+  return kernels;
+}
+
+// The line says what is launched.
+[[gnu::cold, gnu::noinline]] void Engine::log_call(families::Call& call, hip_abi::hipStream_t stream) {
+  if (!is_loaded(call)) (void)whole_instead(call, stream);
+  logger_->write(LogLevel::debug, "call " + call.descriptor(families::Call::Line::whole));
+}
+
 [[gnu::cold, gnu::noinline]] Resolution Engine::miss(families::Call& call, hip_abi::hipStream_t stream,
                                                      Phases& phases) {
-  // If nothing may be compiled now, kernels that leave the keys whole do as well, should they be loaded.
-  if (call.may_go_whole && !may_load(call, stream)) {
-    const families::Call::Way before = call.way;  // two launches, for a capture without counters
-    call.take(families::Call::Way::whole);
-    if (const LoadedKernels* kernels = resolver_.find(call.shape()))
-      return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
-    call.take(before);
-  }
+  if (const LoadedKernels* kernels = whole_instead(call, stream))
+    return {.kernels = kernels, .origin = WAVEJIT_ORIGIN_MEMORY};
   const families::Shape& shape = call.shape();
   const std::string line = call.descriptor(families::Call::Line::of_kernels);
   const auto refused = [&](std::atomic<std::uint64_t>& count, wavejit_status status, const std::string& why) {

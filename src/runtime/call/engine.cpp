@@ -98,7 +98,7 @@ Result<void> Engine::run(families::Call& call, hip_abi::hipStream_t stream) {
     if (auto good = judge_memory(call, stream); !good) return good;
   }
   if (logger_->wants(LogLevel::debug)) [[unlikely]]
-    logger_->write(LogLevel::debug, "call " + call.descriptor(families::Call::Line::whole));
+    log_call(call, stream);
   if (call.report != nullptr) [[unlikely]]
     return reported_call(call, stream);
   statistics_.count_call();

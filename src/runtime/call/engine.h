@@ -107,6 +107,8 @@ class Engine {
   Result<void> reported_call(families::Call& call, hip_abi::hipStream_t stream);
   // cold_path.cpp. A call whose kernels are not in the table: refused, or they are resolved.
   Resolution miss(families::Call& call, hip_abi::hipStream_t stream, Phases& phases);
+  const LoadedKernels* whole_instead(families::Call& call, hip_abi::hipStream_t stream);
+  void log_call(families::Call& call, hip_abi::hipStream_t stream);
   // Resolves the shape and counts times; what this thread worked for it notes and tells. `line`: a problem that needs
   // the shape.
   Resolution resolve_and_tell(const families::Shape& shape, const std::string& line, Phases& phases, Helpers& helpers);

@@ -65,10 +65,4 @@ Result<float> check_scale(float scale, std::uint32_t flags, float otherwise) {
                     "finite values whose product with log2 e is finite in fp32"));
 }
 
-families::Call::WhenMissing when_missing(std::uint32_t flags) {
-  using WhenMissing = families::Call::WhenMissing;
-  if ((flags & WAVEJIT_NO_COMPILE) == 0) return WhenMissing::make_them;
-  return (flags & WAVEJIT_COMPILE_BEHIND) == 0 ? WhenMissing::refuse : WhenMissing::refuse_and_make_them_behind;
-}
-
 }  // namespace wavejit::attention

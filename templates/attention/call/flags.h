@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "families/call/failure.h"
-#include "families/call/family.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
@@ -20,8 +19,6 @@ constexpr float meant_scale(float scale, std::uint32_t flags, float otherwise) {
 
 // meant_scale · log2 e, finite.
 families::Result<float> check_scale(float scale, std::uint32_t flags, float otherwise);
-
-families::Call::WhenMissing when_missing(std::uint32_t flags);
 
 // In how many launches runs of keys are walked and merged: said, or the plan's to choose.
 enum class Launches : std::uint8_t { planned, one, two };

@@ -116,4 +116,14 @@ Result<MaskChoice> check_mask(const wavejit_masking& fields, std::int64_t keys, 
   return choose_mask(causal, window, fields.window_left, fields.window_right);
 }
 
+Result<SeenKeys> check_seen_keys(const wavejit_masking& mask, std::int64_t keys) {
+  const Result<MaskChoice> choice = check_mask(mask, keys);
+  if (!choice) return std::unexpected(choice.error());
+  const MaskChoice window = as_window(*choice);
+  return SeenKeys{.bottom_right = mask.bits != WAVEJIT_MASK_NONE && (mask.bits & WAVEJIT_MASK_PREFIX) == 0,
+                  .causal_prefix = static_cast<std::int32_t>(mask.causal_prefix),
+                  .window_left = window.left,
+                  .window_right = window.right};
+}
+
 }  // namespace wavejit::attention

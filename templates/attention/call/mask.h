@@ -10,7 +10,9 @@
 
 #include "families/call/call_head.h"
 #include "families/call/failure.h"
+#include "templates/attention/kernel/arguments.h"
 #include "templates/attention/kernel/mask_kinds.h"
+#include "templates/attention/kernel/types.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention {
@@ -46,6 +48,25 @@ constexpr auto without_mask_kinds(const std::array<families::AbsentField, count>
     absent[i] = {mask_kinds[i].field, offsetof(Arguments, mask) + mask_kinds[i].at, sizeof(std::int32_t)};
   std::ranges::copy(others, absent.begin() + mask_kinds.size());
   return absent;
+}
+
+// Which keys a row sees, for kernels that know windows only: those around its diagonal, which begins at key
+// `causal_prefix` or ends at the last key.
+struct SeenKeys {
+  bool bottom_right = true;
+  std::int32_t causal_prefix = 0;
+  std::int32_t window_left = unlimited_window;
+  std::int32_t window_right = unlimited_window;
+};
+// What a mask of `keys` keys, once it is checked, comes to.
+families::Result<SeenKeys> check_seen_keys(const wavejit_masking& mask, std::int64_t keys);
+constexpr SeenArguments seen_arguments(std::uint32_t query_length, std::uint32_t key_length, const SeenKeys& seen) {
+  return {.query_length = query_length,
+          .key_length = key_length,
+          .causal_offset = seen.causal_prefix,
+          .bottom_right_mask = seen.bottom_right ? ~std::uint32_t{0} : 0,
+          .window_left = seen.window_left,
+          .window_right = seen.window_right};
 }
 
 }  // namespace wavejit::attention

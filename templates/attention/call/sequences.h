@@ -17,6 +17,12 @@ struct Extents {
   const char* sequences_from = nullptr;  // the field that says so
 };
 
+// Those of a checked problem.
+template <typename Problem>
+Extents extents_of(const Problem& problem) {
+  return {.sequences = problem.batch, .query_length = problem.query_length, .key_length = problem.key_length};
+}
+
 // TensorRules::longest of a tensor with these starts, or none.
 constexpr std::int64_t longest_of_packed(const Extents& extents, const std::int32_t* starts, bool of_keys) {
   if (starts == nullptr) return -1;

@@ -2,17 +2,27 @@
 // A checked call whose keys may be split, as the engine sees it: what its plan chose, and how it is planned anew where a
 // capture or missing kernels ask for another way to launch it (families::Call::Way).
 //
-// `Plan` has a `problem` (with `splits` and `launches`), `splits` (a SplitPlan) and `code`, the shape's. The family has
-// `arrivals_of(problem, splits)`.
+// The family has `arrivals_of(problem, splits)`, `check_workspace_of(call, problem, bytes)` and
+// `check_device_lengths(memory, problem, call)`.
 #pragma once
 
 #include <cstdint>
 
+#include "families/call/call_of.h"
 #include "families/call/family.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/split_plan.h"
 
 namespace wavejit::attention {
+
+// A checked call with all that its launches hang on. `Problem` has `splits` and `launches`, `Splits` is a SplitPlan.
+template <typename Problem, typename Splits>
+struct CallPlanOf {
+  Problem problem;
+  Splits splits;
+  std::uint64_t code = 0;  // of the shape with its splits
+  bool operator==(const CallPlanOf&) const = default;
+};
 
 // On the caller's stack. The arguments must outlive it; the plan is its own.
 template <typename Arguments, typename Plan>
@@ -29,7 +39,12 @@ class SplitCall : public families::Call {
     plan_ = plan_anew(problem);
     adopt_plan();
   }
-  WhenMissing when_missing() const override { return attention::when_missing(call_.head.flags); }
+  families::Result<void> check_workspace() const final { return check_workspace_of(call_, problem_, workspace_bytes); }
+  families::Result<void> judge(families::DeviceMemory& memory) const final {
+    return check_device_lengths(memory, problem_, call_);
+  }
+  families::WorkspaceWords workspace_words() const override { return words_of_parts(splits_); }
+  WhenMissing when_missing() const override { return families::when_missing(call_.head.flags); }
 
  protected:
   using Problem = decltype(Plan::problem);

@@ -55,7 +55,7 @@ std::array<NamedNumbers, 6> numbers_of(const wavejit_sequences& sequences, const
 }
 
 Result<void> check_workspace(const wavejit_split& split, std::uint64_t bytes, std::span<const Named> tensors,
-                             std::span<const NamedNumbers> arrays) {
+                             std::span<const NamedNumbers> arrays, std::span<const NamedNumbers> lists) {
   if (split.workspace == nullptr || bytes == 0) return {};
   if (split.workspace_bytes < bytes)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "workspace_bytes", std::to_string(split.workspace_bytes),
@@ -70,8 +70,9 @@ Result<void> check_workspace(const wavejit_split& split, std::uint64_t bytes, st
     if (named.tensor->data != nullptr &&
         surely_share(families::range_of(*named.tensor, element_bytes_of(*named.tensor)), workspace))
       return taken(named.name);
-  for (const NamedNumbers& array : arrays)
-    if (array.data != nullptr && surely_share(range_of_numbers(array), workspace)) return taken(array.name);
+  for (const auto of : {arrays, lists})
+    for (const NamedNumbers& array : of)
+      if (array.data != nullptr && surely_share(range_of_numbers(array), workspace)) return taken(array.name);
   return {};
 }
 

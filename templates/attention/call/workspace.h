@@ -28,8 +28,9 @@ std::array<NamedNumbers, 6> numbers_of(const wavejit_sequences& sequences, const
                                        std::uint64_t count);
 
 // A workspace of the caller's, if there is one and the call needs `bytes` of it: large enough, and memory that none of
-// the call's tensors and arrays use.
+// the call's tensors, arrays and `lists` use.
 families::Result<void> check_workspace(const wavejit_split& split, std::uint64_t bytes, std::span<const Named> tensors,
-                                       std::span<const NamedNumbers> arrays = {});
+                                       std::span<const NamedNumbers> arrays = {},
+                                       std::span<const NamedNumbers> lists = {});
 
 }  // namespace wavejit::attention

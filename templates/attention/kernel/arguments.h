@@ -40,6 +40,18 @@ struct ScoreArguments {
   float rescale_threshold = lazy_rescale_threshold;
 };
 
+// Lengths of every sequence or of the longest, and the keys that a row sees: row q stands at key q + causal_offset +
+// ((keys − query_length) & bottom_right_mask), its diagonal, and sees those from diagonal − window_left to diagonal +
+// window_right.
+struct SeenArguments {
+  std::uint32_t query_length = 0;
+  std::uint32_t key_length = 0;
+  std::int32_t causal_offset = 0;
+  std::uint32_t bottom_right_mask = 0;
+  std::int32_t window_left = 0;
+  std::int32_t window_right = 0;
+};
+
 static_assert(sizeof(SequenceArguments) == 32);
 static_assert(sizeof(ScoreArguments) == 56);
 
@@ -65,5 +77,17 @@ struct DiagonalFields {
 struct ScoreFields {
   std::size_t scores, key_length;
 };
+
+// Arguments that have them as fields of their own have them here.
+template <typename Arguments>
+inline constexpr LengthFields length_fields_of = {.query_length = offsetof(Arguments, query_length),
+                                                  .key_length = offsetof(Arguments, key_length),
+                                                  .sequences = offsetof(Arguments, sequences)};
+template <typename Arguments>
+inline constexpr DiagonalFields diagonal_fields_of = {.causal_offset = offsetof(Arguments, causal_offset),
+                                                      .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+template <typename Arguments>
+inline constexpr ScoreFields score_fields_of = {.scores = offsetof(Arguments, scores),
+                                                .key_length = offsetof(Arguments, key_length)};
 
 }  // namespace wavejit::attention

@@ -35,6 +35,12 @@ inline bool meets(const targets::Target& target, Need need) {
          });
 }
 
+// Why a spec of this target has no kernel, where the table has no such target.
+inline std::optional<std::string> unknown_target(const std::string& name) {
+  if (targets::find_target(name) != nullptr) return std::nullopt;
+  return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
+}
+
 // Why `kernel` cannot stand on `target`, in one sentence; nothing where it can.
 inline std::optional<std::string> lacks_kernels(const targets::Target& target, Need need, std::string_view kernel) {
   if (meets(target, need)) return std::nullopt;
@@ -50,6 +56,11 @@ inline std::optional<std::string> lacks_kernels(const targets::Target& target, N
   if (target.matrix.empty()) return text + "none";
   const targets::MatrixInstruction& widest = target.matrix.front();
   return text + std::to_string(widest.m) + "x" + std::to_string(widest.n) + " over " + lanes;
+}
+// The same of a target by its name.
+inline std::optional<std::string> target_refusal(const std::string& name, Need need, std::string_view kernel) {
+  if (auto unknown = unknown_target(name)) return unknown;
+  return lacks_kernels(*targets::find_target(name), need, kernel);
 }
 
 }  // namespace wavejit::attention

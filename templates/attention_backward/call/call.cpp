@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "templates/attention/call/data_type.h"
-#include "templates/attention/call/flags.h"
 #include "templates/attention/call/mask_words.h"
 #include "templates/attention/call/modifiers.h"
 #include "templates/attention/call/numbers.h"
@@ -75,19 +74,17 @@ Layout layout_of(const wavejit_attention_backward_arguments& call) {
 }  // namespace
 
 BackwardCall::BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
-                           const boards::Board& /*board*/, const families::Toggles& /*toggles*/)
-    : Call(problem.shape.shape()), call_(call), problem_(problem) {
+                           const boards::Board& board, const families::Toggles& toggles)
+    : CallOf(call, problem, board, toggles) {
   workspace_bytes = problem.workspace_bytes();
   workspace = call.split.workspace;
-  report = call.head.report;
 }
 
 Result<void> BackwardCall::check_workspace() const {
   return attention_backward::check_workspace(call_, problem_.batch, workspace_bytes);
 }
 
-Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                                families::LaunchPlan& plan) {
+Result<void> BackwardCall::plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) {
   const std::uint64_t rows = static_cast<std::uint64_t>(call_.q.sizes[1]) * sizeof(float);
   const auto all_bits = [](std::uint32_t bits, std::uint32_t bit) {
     return (bits & bit) != 0 ? ~std::uint32_t{0} : std::uint32_t{0};
@@ -110,12 +107,7 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
       .parts = {.pointer = address(memory) + problem_.parts_at(),
                 .batch_stride = parts_bytes_of_head(problem_) * problem_.kv_heads,
                 .head_stride = parts_bytes_of_head(problem_)},
-      .query_length = problem_.query_length,
-      .key_length = problem_.key_length,
-      .causal_offset = problem_.causal_prefix,
-      .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
-      .window_left = problem_.window_left,
-      .window_right = problem_.window_right,
+      .seen = attention::seen_arguments(problem_.query_length, problem_.key_length, problem_.seen),
       .kv_head_multiplier = attention::kv_head_multiplier(problem_.query_heads, problem_.kv_heads),
       .group = problem_.group(),
       .scale_log2e = problem_.scale_log2e,
@@ -140,38 +132,24 @@ Result<void> BackwardCall::plan(std::span<const families::KernelSpec* const> ker
     return std::max<std::uint32_t>(
         (rows_of_all + static_cast<std::uint32_t>(of_tile) - 1) / static_cast<std::uint32_t>(of_tile), 1);
   };
-  plan.add({.grid_x = problem_.query_heads,
-            .grid_y = tiles(problem_.query_length, tile_queries_of(kernels[0]->get<QueryKernel>())),
-            .grid_z = problem_.batch,
-            .threads = threads,
-            .arguments = &arguments_,
-            .argument_bytes = sizeof arguments_});
-  plan.add({.grid_x = problem_.kv_heads,
-            .grid_y = tiles(problem_.key_length, tile_keys_of(kernels[1]->get<KeyKernel>())),
-            .grid_z = problem_.batch,
-            .threads = threads,
-            .arguments = &arguments_,
-            .argument_bytes = sizeof arguments_});
-  if (problem_.shape.d_sink)
-    plan.add({.grid_x = problem_.query_heads,
-              .grid_z = problem_.batch,
-              .threads = threads,
-              .arguments = &arguments_,
-              .argument_bytes = sizeof arguments_});
+  plan.add({.x = problem_.query_heads,
+            .y = tiles(problem_.query_length, tile_queries_of(kernels[0]->get<QueryKernel>())),
+            .z = problem_.batch},
+           threads, arguments_);
+  plan.add({.x = problem_.kv_heads,
+            .y = tiles(problem_.key_length, tile_keys_of(kernels[1]->get<KeyKernel>())),
+            .z = problem_.batch},
+           threads, arguments_);
+  if (problem_.shape.d_sink) plan.add({.x = problem_.query_heads, .z = problem_.batch}, threads, arguments_);
   if (problem_.shape.d_bias) {
     const auto& of = kernels[problem_.shape.d_sink ? 3 : 2]->get<BiasKernel>();
-    plan.add(
-        {.grid_x = tiles(problem_.query_length, tile_queries_of(of)) * tiles(problem_.key_length, attention::tile_keys),
-         .grid_y = problem_.query_heads / arguments_.d_bias.heads,
-         .grid_z = problem_.batch / arguments_.d_bias.batches,
-         .threads = threads,
-         .arguments = &arguments_,
-         .argument_bytes = sizeof arguments_});
+    plan.add({.x = tiles(problem_.query_length, tile_queries_of(of)) * tiles(problem_.key_length, attention::tile_keys),
+              .y = problem_.query_heads / arguments_.d_bias.heads,
+              .z = problem_.batch / arguments_.d_bias.batches},
+             threads, arguments_);
   }
   return {};
 }
-
-BackwardCall::WhenMissing BackwardCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 families::WorkspaceWords BackwardCall::workspace_words() const {
   const std::string parts =

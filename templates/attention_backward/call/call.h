@@ -4,25 +4,21 @@
 
 #include <string>
 
+#include "families/call/call_of.h"
 #include "templates/attention_backward/call/problem.h"
 
 namespace wavejit::attention_backward {
 
-class BackwardCall final : public families::Call {
+class BackwardCall final : public families::CallOf<wavejit_attention_backward_arguments, BackwardProblem> {
  public:
-  // What it is given must outlive it.
   BackwardCall(const wavejit_attention_backward_arguments& call, const BackwardProblem& problem,
                const boards::Board& board, const families::Toggles& toggles);
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   Result<void> check_workspace() const override;
-  WhenMissing when_missing() const override;
   std::string descriptor(Line line) const override;
   families::WorkspaceWords workspace_words() const override;
 
  private:
-  const wavejit_attention_backward_arguments& call_;
-  const BackwardProblem& problem_;
   Arguments arguments_;
 };
 

@@ -21,6 +21,9 @@
 namespace wavejit::attention_backward {
 namespace {
 
+using families::Explanation;
+using families::Route;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
@@ -61,7 +64,7 @@ Result<void> check_slices(const ProblemDescriptor& descriptor) {
 struct Described final : families::DescribedBy<ProblemDescriptor> {
   using DescribedBy::DescribedBy;
 
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+  Result<Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     return descriptor_.shape().shape();
   }
@@ -105,17 +108,14 @@ BiasKernel bias_kernel_of(const BackwardShape& shape, const Target& target, cons
   return kernel;
 }
 
-class AttentionBackward final : public families::FamilyOf<BackwardShape, Described, parse_descriptor> {
+class AttentionBackward final : public families::FamilyOf<QueryKernel, BackwardShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return family_name; }
-
-  Result<families::Route> kernels_of(const BackwardShape& of, const Target& target,
-                                     const Toggles& toggles) const override {
+  Result<Route> kernels_of(const BackwardShape& of, const Target& target, const Toggles& toggles) const override {
     const QueryKernel queries = query_kernel_of(of, target, toggles);
     const KeyKernel keys = key_kernel_of(of, target, toggles);
     if (const auto refusal = refusal_of(queries)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
     if (const auto refusal = refusal_of(keys)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    families::Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
+    Route route = {.kernels = {{.label = "spec", .spec = queries}, {.label = "dk, dv", .spec = keys}}};
     if (of.d_sink)
       route.kernels.push_back(
           {.label = "d_sink", .spec = SinkKernel{.target = std::string(target.id), .lowering = toggles.lowering}});
@@ -144,14 +144,12 @@ class AttentionBackward final : public families::FamilyOf<BackwardShape, Describ
                     [](BackwardShape& other) { other.output_fp32 = false; });
   }
 
-  families::Explanation explain(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const BackwardShape of = BackwardShape::of(shape.code);
+  Explanation explain_shape(const BackwardShape& of, const Target& target, const Toggles& toggles) const override {
     const QueryKernel queries = query_kernel_of(of, target, toggles);
     const KeyKernel keys = key_kernel_of(of, target, toggles);
     const std::string rows = std::to_string(rows_of_step(keys, target));
     const bool two_walks = walks_of(keys, target).size() > 1;
-    families::Explanation explanation = {
+    Explanation explanation = {
         .description = "dQ by tiles of " + std::to_string(tile_queries_of(queries)) + " rows and " +
                        std::to_string(keys_at_once(queries, target)) + " keys, then " +
                        (two_walks ? "dV and dK, in a walk each," : "dK and dV") + " by tiles of " +
@@ -188,7 +186,7 @@ class AttentionBackward final : public families::FamilyOf<BackwardShape, Describ
     return explanation;
   }
 
-  Failure name_field(const families::Shape& shape, const Target& /*target*/, Failure failure) const override {
+  Failure name_field(const Shape& shape, const Target& /*target*/, Failure failure) const override {
     const BackwardShape of = BackwardShape::of(shape.code);
     if (failure.status == WAVEJIT_UNSUPPORTED)
       failure.detail = "q.sizes[3] = " + std::to_string(of.head_dim_qk) +
@@ -196,14 +194,14 @@ class AttentionBackward final : public families::FamilyOf<BackwardShape, Describ
     return failure;
   }
 
-  std::vector<families::Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
+  std::vector<Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
     // Gradients of the tensors' type, one run; other words are a line of a list. Few workgroups and many.
-    std::vector<families::Shape> shapes;
+    std::vector<Shape> shapes;
     for (const auto& [type, type_name] : attention::operand_types)
       for (const HeadDims& dims : all_head_dims())
         for (const auto& [mask, mask_name] : masks)
           for (const bool many : {false, true}) {
-            BackwardShape shape = {{.dtype = type, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask}};
+            BackwardShape shape = {{{.dtype = type, .head_dim_qk = dims.qk, .head_dim_v = dims.v, .mask = mask}}};
             if (!has_kernels(shape, target)) continue;
             shape.many_queries = shape.many_keys = many;
             if (many && query_kernel_of(shape, target, {}).blocks == 1) continue;
@@ -212,7 +210,7 @@ class AttentionBackward final : public families::FamilyOf<BackwardShape, Describ
             if (shape.few_keys) shapes.push_back(shape.shape());
           }
     // Sinks have one kernel.
-    BackwardShape sinks = {{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal}};
+    BackwardShape sinks = {{{.head_dim_qk = 64, .head_dim_v = 64, .mask = Mask::causal}}};
     sinks.d_sink = true;
     shapes.push_back(sinks.shape());
     return shapes;
@@ -248,9 +246,6 @@ class AttentionBackward final : public families::FamilyOf<BackwardShape, Describ
 
 }  // namespace
 
-const families::Family& family() {
-  static const AttentionBackward one;
-  return one;
-}
+const families::Family& family() { return families::only<AttentionBackward>(); }
 
 }  // namespace wavejit::attention_backward

@@ -89,11 +89,6 @@ Rows make_rows() {
   return rows;
 }
 
-const Rows& descriptor_rows() {
-  static const Rows rows = make_rows();
-  return rows;
-}
-
 // What the words must say together.
 Result<void> finish(const Said& said) {
   if (said.query_heads % said.kv_heads != 0)
@@ -121,14 +116,12 @@ Result<void> finish(const Said& said) {
   return {};
 }
 
+using Lines = families::LinesOf<Said, make_rows, finish>;
+
 }  // namespace
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, family_name, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(family_name, text); }
 
-std::string to_text(const ProblemDescriptor& descriptor) {
-  return families::line_of(family_name, descriptor_rows(), descriptor);
-}
+std::string to_text(const ProblemDescriptor& descriptor) { return Lines::text(family_name, descriptor); }
 
 }  // namespace wavejit::attention_backward

@@ -15,18 +15,12 @@
 #include "templates/attention/call/tensors.h"
 #include "templates/attention/call/workspace.h"
 #include "templates/attention_backward/kernel/canon.h"
-#include "templates/attention_backward/kernel/words.h"
 
 namespace wavejit::attention_backward {
 namespace {
 
-using families::refusal::bad;
-using families::refusal::refuse;
+using families::refusal::refused;
 using Call = wavejit_attention_backward_arguments;
-
-Result<void> refused(const std::string& where, const std::string& value, const std::string& accepted) {
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, where, value, accepted));
-}
 
 Result<void> check_flags(const Call& call) {
   constexpr std::uint32_t known = WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
@@ -51,10 +45,10 @@ Result<void> check_mask(const Call& call, BackwardProblem& problem) {
   if (!choice) return std::unexpected(choice.error());
   const attention::MaskChoice window = attention::as_window(*choice);
   problem.shape.mask = choice->mask;
-  problem.window_left = window.left;
-  problem.window_right = window.right;
-  problem.bottom_right = (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
+  problem.seen = {.bottom_right = (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0,
+                  .causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix),
+                  .window_left = window.left,
+                  .window_right = window.right};
   return {};
 }
 
@@ -79,13 +73,13 @@ Result<BackwardProblem> check_all(const Call& call) {
   const Result<float> scale_log2e = attention::check_scale(call.modifiers.scale, call.head.flags, usual_scale);
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
   BackwardProblem problem = {
-      .shape = {{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
-                 .head_dim_qk = static_cast<int>(call.q.sizes[3]),
-                 .head_dim_v = static_cast<int>(call.v.sizes[3]),
-                 .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
-                 .bias_fp32 = call.modifiers.bias.data != nullptr && call.modifiers.bias.dtype == WAVEJIT_FP32,
-                 .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
-                runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])},
+      .shape = {{{.dtype = call.q.dtype == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,
+                  .head_dim_qk = static_cast<int>(call.q.sizes[3]),
+                  .head_dim_v = static_cast<int>(call.v.sizes[3]),
+                  .gradients_fp32 = call.dq.dtype == WAVEJIT_FP32,
+                  .bias_fp32 = call.modifiers.bias.data != nullptr && call.modifiers.bias.dtype == WAVEJIT_FP32,
+                  .output_fp32 = call.delta.data == nullptr && call.o.dtype == WAVEJIT_FP32},
+                 runs_of(extents.query_length, call.q.sizes[2] / call.k.sizes[2])}},
       .batch = static_cast<std::uint32_t>(extents.sequences),
       .query_length = static_cast<std::uint32_t>(extents.query_length),
       .key_length = static_cast<std::uint32_t>(extents.key_length),
@@ -123,20 +117,6 @@ std::uint64_t parts_bytes_of_head(const BackwardProblem& problem) {
   const int dims = problem.shape.head_dim_qk + problem.shape.head_dim_v;
   return keys * static_cast<std::uint64_t>(dims) * sizeof(float);
 }
-
-// The bits of the words, and of what is a shape's own.
-using ShapeBits = families::JoinedBits<
-    families::BitsOfTable<decltype(word_table<QueryKernel>)>,
-    families::BitFields<families::Bits<&BackwardShape::runs, 1>, families::Bits<&BackwardShape::d_sink, 1>,
-                        families::Bits<&BackwardShape::d_bias, 1>, families::Bits<&BackwardShape::d_bias_fp32, 1>,
-                        families::Bits<&BackwardShape::many_queries, 1>, families::Bits<&BackwardShape::many_keys, 1>,
-                        families::Bits<&BackwardShape::few_keys, 1>>>;
-
-families::Shape BackwardShape::shape() const {
-  return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};
-}
-
-BackwardShape BackwardShape::of(std::uint64_t code) { return families::shape_of_code<ShapeBits, BackwardShape>(code); }
 
 namespace {
 // A device has as many compute units and more.

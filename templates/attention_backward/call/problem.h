@@ -7,12 +7,15 @@
 
 #include "families/call/failure.h"
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "templates/attention/call/limits.h"
+#include "templates/attention/call/mask.h"
 #include "templates/attention/call/sequences.h"
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention_backward/kernel/arguments.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_backward/kernel/tiles.h"
+#include "templates/attention_backward/kernel/words.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_backward {
@@ -27,8 +30,8 @@ using families::Result;
 
 const families::Family& family();
 
-// Everything of a call that changes code.
-struct BackwardShape : AskedWords {
+// What a shape has beside the words of kernels.
+struct ShapeWords : AskedWords {
   Runs runs = Runs::one;
   bool d_sink = false;
   bool d_bias = false;
@@ -41,10 +44,16 @@ struct BackwardShape : AskedWords {
   // The grid of the dK/dV kernel's workgroups.
   Grid keys_grid() const { return many_keys ? Grid::many : few_keys ? Grid::few : Grid::some; }
 
-  bool operator==(const BackwardShape&) const = default;
-  families::Shape shape() const;
-  static BackwardShape of(std::uint64_t code);
+  bool operator==(const ShapeWords&) const = default;
 };
+using ShapeBits = families::JoinedBits<
+    families::BitsOfTable<decltype(word_table<QueryKernel>)>,
+    families::BitFields<families::Bits<&ShapeWords::runs, 1>, families::Bits<&ShapeWords::d_sink, 1>,
+                        families::Bits<&ShapeWords::d_bias, 1>, families::Bits<&ShapeWords::d_bias_fp32, 1>,
+                        families::Bits<&ShapeWords::many_queries, 1>, families::Bits<&ShapeWords::many_keys, 1>,
+                        families::Bits<&ShapeWords::few_keys, 1>>>;
+// Everything of a call that changes code.
+using BackwardShape = families::ShapeOf<ShapeWords, ShapeBits, family>;
 
 // Pointers and strides stay where the caller put them.
 struct BackwardProblem {
@@ -56,10 +65,7 @@ struct BackwardProblem {
   std::uint32_t kv_heads = 0;
   float scale = 0;
   float scale_log2e = 0;
-  bool bottom_right = true;
-  std::int32_t causal_prefix = 0;
-  std::int32_t window_left = attention::unlimited_window;
-  std::int32_t window_right = attention::unlimited_window;
+  attention::SeenKeys seen = {};
   std::uint64_t delta_bytes = 0;  // one f32 a row of q and head
   std::uint64_t parts_bytes = 0;  // sums of runs of dK and dV; 0: one run
 

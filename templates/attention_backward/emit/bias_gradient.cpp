@@ -76,7 +76,7 @@ class BiasGradient {
   // Tiles of a bias: keys of a row of tiles first.
   void find_tile() {
     llvm::IRBuilder<>& ir = kernel_.ir();
-    Value* keys = maximum(kernel_, kernel_.argument_i32(offsetof(Arguments, key_length)), kernel_.constant(1));
+    Value* keys = maximum(kernel_, kernel_.argument_i32(offsetof(Arguments, seen.key_length)), kernel_.constant(1));
     Value* key_tiles =
         ir.CreateUDiv(ir.CreateAdd(keys, kernel_.constant(bias_tile_keys - 1)), kernel_.constant(bias_tile_keys));
     tile_ = kernel_.uniform(ir.CreateURem(kernel_.workgroup_x(), key_tiles));
@@ -229,7 +229,7 @@ class BiasGradient {
     llvm::IRBuilder<>& ir = kernel_.ir();
     constexpr int block = 4;
     const int element_bytes = spec_.gradients_fp32 ? static_cast<int>(sizeof(float)) : attention::bytes_of(spec_.dtype);
-    Value* keys = kernel_.argument_i32(offsetof(Arguments, key_length));
+    Value* keys = kernel_.argument_i32(offsetof(Arguments, seen.key_length));
     Value* row_stride = argument(offsetof(BiasGradientArgument, row_stride));
     const auto wide = [&](Value* value) { return ir.CreateZExt(value, kernel_.i64()); };
     const auto field = [&](std::size_t at) { return kernel_.argument_i64(offsetof(Arguments, d_bias) + at); };

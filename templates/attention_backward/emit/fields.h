@@ -7,7 +7,7 @@
 
 namespace wavejit::attention_backward {
 
-inline constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
-                                                          .right = offsetof(Arguments, window_right)};
+inline constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, seen.window_left),
+                                                          .right = offsetof(Arguments, seen.window_right)};
 
 }  // namespace wavejit::attention_backward

@@ -23,11 +23,11 @@ using language::Values;
 constexpr attention::SequenceFields uncut_fields = {
     .query_starts = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_starts),
     .query_rows = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_rows),
-    .query_length = offsetof(Arguments, query_length),
+    .query_length = offsetof(Arguments, seen.query_length),
     .key_starts = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, key_starts),
     .key_lengths = offsetof(Arguments, no_lengths),
     .key_rows = offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, key_rows),
-    .key_length = offsetof(Arguments, key_length)};
+    .key_length = offsetof(Arguments, seen.key_length)};
 
 }  // namespace
 

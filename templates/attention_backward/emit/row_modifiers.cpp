@@ -43,7 +43,7 @@ Values RowModifiers::load_bias(Value* head, Value* first_row, const language::Ac
       base, ir.CreateMul(wide(head), field(offsetof(attention::ScoreArguments, bias_head_stride), kernel_.i64())));
   base = ir.CreateAdd(base, ir.CreateMul(wide(place_.sequence.query_start), wide(row_stride)));
   Value* keys =
-      kernel_.load_scalar(ir.CreateAdd(arguments, ir.getInt64(offsetof(Arguments, key_length))), kernel_.i32());
+      kernel_.load_scalar(ir.CreateAdd(arguments, ir.getInt64(offsetof(Arguments, seen.key_length))), kernel_.i32());
   Value* row_bytes =
       ir.CreateMul(ir.CreateAnd(ir.CreateAdd(keys, kernel_.constant(granule - 1)), kernel_.constant(-granule)),
                    kernel_.constant(element_bytes));

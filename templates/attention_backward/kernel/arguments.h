@@ -49,13 +49,7 @@ struct Arguments {
   RowNumbersArgument d_lse;  // pointer null: none
   RowNumbersArgument delta;  // the workspace: the dQ kernel writes it, the dK/dV kernel reads it
   RowNumbersArgument parts;  // its second half, with several runs: f32 sums of runs, a workgroup's side by side
-  // As in a forward call: lengths of every sequence or of the longest, the diagonal, the window.
-  std::uint32_t query_length = 0;
-  std::uint32_t key_length = 0;
-  std::int32_t causal_offset = 0;
-  std::uint32_t bottom_right_mask = 0;
-  std::int32_t window_left = 0;
-  std::int32_t window_right = 0;
+  attention::SeenArguments seen;
   std::uint32_t kv_head_multiplier = 0;  // q head → kv head, as emit/integers.h divides
   std::uint32_t group = 1;               // query heads of a kv head
   float scale_log2e = 0;                 // may be 0 or negative
@@ -81,13 +75,14 @@ constexpr attention::TensorFields tensor_fields(std::size_t at) {
           .head_stride = at + offsetof(TensorArgument, head_stride),
           .row_stride = at + offsetof(TensorArgument, row_stride)};
 }
-inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
-                                                          .key_length = offsetof(Arguments, key_length),
+inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, seen.query_length),
+                                                          .key_length = offsetof(Arguments, seen.key_length),
                                                           .sequences = offsetof(Arguments, sequences)};
 inline constexpr attention::DiagonalFields diagonal_fields = {
-    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+    .causal_offset = offsetof(Arguments, seen.causal_offset),
+    .bottom_right_mask = offsetof(Arguments, seen.bottom_right_mask)};
 inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
-                                                        .key_length = offsetof(Arguments, key_length)};
+                                                        .key_length = offsetof(Arguments, seen.key_length)};
 
 // Workgroups of the dQ kernel:    x = query head, y = query tile (heaviest causal tiles first), z = sequence.
 // Workgroups of the dK/dV kernel: x = kv head, y = key tile (the first have the most rows), z = sequence.

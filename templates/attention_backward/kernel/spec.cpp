@@ -15,12 +15,6 @@
 namespace wavejit::attention_backward {
 namespace {
 
-std::optional<std::string> target_refusal(const std::string& name, attention::Need need, std::string_view kernel) {
-  const targets::Target* target = targets::find_target(name);
-  if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
-  return attention::lacks_kernels(*target, need, kernel);
-}
-
 constexpr std::array<HeadDims, 4> head_dims = {{{64, 64}, {128, 128}, {192, 128}, {256, 256}}};
 
 // Operands and a sum of 192 dims leave too few of 256 registers for scores and for what is on its way.
@@ -30,7 +24,7 @@ bool has_room(const HeadDims& dims, const targets::Target& target) {
 }
 
 std::optional<std::string> words_refusal(const KernelWords& words, std::string_view kernel) {
-  if (auto refusal = target_refusal(words.target, attention::Need::row_of_two, kernel)) return refusal;
+  if (auto refusal = attention::target_refusal(words.target, attention::Need::row_of_two, kernel)) return refusal;
   const targets::Target& target = *targets::find_target(words.target);
   const bool is_known = std::ranges::contains(head_dims, words.head_dims());
   if (!is_known || !has_room(words.head_dims(), target)) {
@@ -117,7 +111,7 @@ std::optional<std::string> refusal_of(const BiasKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const SinkKernel& spec) {
-  return target_refusal(spec.target, attention::Need::row_of_two, SinkKernel::kernel);
+  return attention::target_refusal(spec.target, attention::Need::row_of_two, SinkKernel::kernel);
 }
 std::size_t argument_bytes(const QueryKernel&) { return sizeof(Arguments); }
 std::size_t argument_bytes(const KeyKernel&) { return sizeof(Arguments); }

@@ -54,10 +54,6 @@ LaunchGeometry geometry_of_many_rows(const ForwardKernel& spec, const boards::Bo
 
 }  // namespace
 
-Result<void> AttentionCall::check_workspace() const {
-  return attention_forward::check_workspace(call_, problem_.batch, workspace_bytes);
-}
-
 void AttentionCall::fill(WalkArguments& arguments) const {
   Arguments& all = arguments.all.paged.all;
   fill_arguments(all, problem_, call_, target_, toggles_);
@@ -110,8 +106,8 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   return with;
 }
 
-void AttentionCall::plan_combine(std::span<const families::KernelSpec* const> kernels, const Arguments& split,
-                                 std::uint32_t batch, std::uint32_t rows, families::LaunchPlan& plan) {
+void AttentionCall::plan_combine(Kernels kernels, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
+                                 families::LaunchPlan& plan) {
   combine_ = combine_arguments(split, problem_.shape);
   combine_.few_rows = rows;
   if (problem_.shape.causal_flags) [[unlikely]]
@@ -180,8 +176,7 @@ std::uint32_t AttentionCall::rows_of_grid(const ForwardKernel& spec) const {
   return (problem_.query_length + problem_.lists.rows - 1) / problem_.lists.rows * problem_.lists.rows;
 }
 
-Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                                 families::LaunchPlan& plan) {
+Result<void> AttentionCall::plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) {
   if (splits_.few_rows != 0) [[unlikely]]
     return plan_mixed(kernels, memory, plan);
   const auto& spec = kernels[0]->get<ForwardKernel>();
@@ -215,8 +210,8 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
 }
 
 // Workgroups have heads of one query each.
-[[gnu::cold, gnu::noinline]] Result<void> AttentionCall::plan_key_lists(
-    std::span<const families::KernelSpec* const> kernels, const void* memory, families::LaunchPlan& plan) {
+[[gnu::cold, gnu::noinline]] Result<void> AttentionCall::plan_key_lists(Kernels kernels, const void* memory,
+                                                                        families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<ForwardKernel>();
   const std::uint32_t first = first_sequence();
   const std::uint32_t batch = sequences();
@@ -260,8 +255,7 @@ Result<void> AttentionCall::plan(std::span<const families::KernelSpec* const> ke
   listed_->lists.parts = second_->lists.parts += listed_->lists.parts;
 }
 
-Result<void> AttentionCall::plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                                       families::LaunchPlan& plan) {
+Result<void> AttentionCall::plan_mixed(Kernels kernels, const void* memory, families::LaunchPlan& plan) {
   const auto& tall = kernels[0]->get<ForwardKernel>();
   const auto& few = kernels[1]->get<ForwardKernel>();
   const std::uint32_t few_rows = splits_.few_rows;
@@ -297,10 +291,6 @@ std::string AttentionCall::descriptor(Line line) const {
   }
   if (line == Line::of_kernels) descriptor.scale.clear();  // no part of a kernel
   return to_text(descriptor);
-}
-
-Result<void> AttentionCall::judge(families::DeviceMemory& memory) const {
-  return check_device_lengths(memory, problem_, call_);
 }
 
 families::WorkspaceWords AttentionCall::workspace_words() const {

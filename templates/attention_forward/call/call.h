@@ -10,6 +10,7 @@
 #include "families/call/family.h"
 #include "templates/attention/call/split_call.h"
 #include "templates/attention_forward/call/bool_mask.h"
+#include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/arrival_arguments.h"
@@ -36,19 +37,15 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
                 const families::Toggles& toggles)
       : SplitCall(family(), call, plan), target_(target), toggles_(toggles) {}
 
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
-  Result<void> check_workspace() const override;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
-  Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;
 
  private:
   CallPlan plan_anew(const AttentionProblem& problem) const override {
     return plan_call(problem, target_, toggles_, attention::reach_of(call_.split));
   }
-  Result<void> plan_mixed(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                          families::LaunchPlan& plan);
+  Result<void> plan_mixed(Kernels kernels, const void* memory, families::LaunchPlan& plan);
   // Behind what all kernels read: walks of lists, or the flags of sequences. No kernel has both.
   struct WalkArguments {
     LimitedArguments all;
@@ -68,10 +65,9 @@ class AttentionCall final : public attention::SplitCall<wavejit_attention_forwar
   // What all kernels read alike, and what the walk of a kernel over so many runs has beside it.
   void fill(WalkArguments& arguments) const;
   void set_runs(const ForwardKernel& spec, std::uint32_t runs, const void* memory, Arguments& all) const;
-  void plan_combine(std::span<const families::KernelSpec* const> kernels, const Arguments& split, std::uint32_t batch,
-                    std::uint32_t rows, families::LaunchPlan& plan);
-  Result<void> plan_key_lists(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                              families::LaunchPlan& plan);
+  void plan_combine(Kernels kernels, const Arguments& split, std::uint32_t batch, std::uint32_t rows,
+                    families::LaunchPlan& plan);
+  Result<void> plan_key_lists(Kernels kernels, const void* memory, families::LaunchPlan& plan);
   families::Launch with_counters(const families::Launch& launch);
   void fill_second(std::uint64_t first_query);
   // The scales of a cache, and behind them what one kind of kernel has: distances of dims or tokens, distances of dims

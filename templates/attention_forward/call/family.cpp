@@ -134,10 +134,8 @@ Result<families::Route> single_route(const AttentionShape& shape, const targets:
   return route;
 }
 
-class AttentionForward final : public families::FamilyOf<AttentionShape, Described, parse_descriptor> {
+class AttentionForward final : public families::FamilyOf<ForwardKernel, AttentionShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return ForwardKernel::family; }
-
   Result<families::Route> route(const families::Shape& asked, const targets::Target& target,
                                 const Toggles& toggles) const override {
     if (auto lacking = lacks(target)) return fail(WAVEJIT_UNSUPPORTED, *std::move(lacking));
@@ -156,9 +154,8 @@ class AttentionForward final : public families::FamilyOf<AttentionShape, Describ
     return AttentionShape::of_code(shape.code).merged;
   }
 
-  families::Explanation explain(const families::Shape& asked, const targets::Target& target,
-                                const Toggles& toggles) const override {
-    const AttentionShape shape = AttentionShape::of_code(asked.code);
+  families::Explanation explain_shape(const AttentionShape& shape, const targets::Target& target,
+                                      const Toggles& toggles) const override {
     const AttentionShape first = shape.mixed ? shape.of_long_queries() : shape;
     const auto chosen = choose_kernel(first, target, toggles);
     if (!chosen) return {};
@@ -254,9 +251,6 @@ class AttentionForward final : public families::FamilyOf<AttentionShape, Describ
 
 }  // namespace
 
-const families::Family& family() {
-  static const AttentionForward one;
-  return one;
-}
+const families::Family& family() { return families::only<AttentionForward>(); }
 
 }  // namespace wavejit::attention_forward

@@ -368,10 +368,7 @@ Check check_into(const wavejit_attention_forward_arguments* arguments, Attention
 
 Result<void> check_device_lengths(families::DeviceMemory& memory, const AttentionProblem& problem,
                                   const wavejit_attention_forward_arguments& call) {
-  const Extents extents = {.sequences = problem.batch,
-                           .query_length = problem.query_length,
-                           .key_length = problem.key_length,
-                           .sequences_from = nullptr};
+  const Extents extents = attention::extents_of(problem);
   if (auto lengths = attention::check_device_lengths(memory, extents, call.q, call.k, call.sequences, call.pages);
       !lengths)
     return lengths;

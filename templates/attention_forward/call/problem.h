@@ -88,8 +88,8 @@ using families::max_splits;
 
 // Checks a caller's workspace: it must have `bytes` bytes, and must not overlap what the call of `sequences` sequences
 // reads or writes.
-Result<void> check_workspace(const wavejit_attention_forward_arguments& call, std::uint32_t sequences,
-                             std::uint64_t bytes);
+Result<void> check_workspace_of(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem,
+                                std::uint64_t bytes);
 
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<AttentionProblem> check_attention_forward(const wavejit_attention_forward_arguments* arguments);

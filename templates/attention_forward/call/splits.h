@@ -9,6 +9,7 @@
 
 #include "boards/board.h"
 #include "families/kernel/toggles.h"
+#include "templates/attention/call/split_call.h"
 #include "templates/attention/call/split_plan.h"
 #include "templates/attention_forward/call/problem.h"
 
@@ -53,14 +54,7 @@ std::uint32_t arrivals_of(const AttentionProblem& problem, const SplitPlan& plan
 AttentionShape kernel_shape(const AttentionProblem& problem, const SplitPlan& plan, const boards::Board& target,
                             const families::Toggles& toggles = {});
 
-// A checked call with all that its launches hang on.
-struct CallPlan {
-  AttentionProblem problem;
-  SplitPlan splits;
-  std::uint64_t code = 0;  // of kernel_shape
-
-  bool operator==(const CallPlan&) const = default;
-};
+using CallPlan = attention::CallPlanOf<AttentionProblem, SplitPlan>;
 CallPlan plan_call(const AttentionProblem& problem, const boards::Board& target, const families::Toggles& toggles,
                    std::uint64_t reach);
 

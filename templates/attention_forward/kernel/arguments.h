@@ -92,13 +92,9 @@ inline constexpr attention::TensorFields v_fields = {offsetof(Arguments, v), off
 inline constexpr attention::TensorFields o_fields = {offsetof(Arguments, o), offsetof(Arguments, o_batch_stride),
                                                      offsetof(Arguments, o_head_stride),
                                                      offsetof(Arguments, o_row_stride)};
-inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
-                                                          .key_length = offsetof(Arguments, key_length),
-                                                          .sequences = offsetof(Arguments, sequences)};
-inline constexpr attention::DiagonalFields diagonal_fields = {
-    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
-inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
-                                                        .key_length = offsetof(Arguments, key_length)};
+inline constexpr attention::LengthFields length_fields = attention::length_fields_of<Arguments>;
+inline constexpr attention::DiagonalFields diagonal_fields = attention::diagonal_fields_of<Arguments>;
+inline constexpr attention::ScoreFields score_fields = attention::score_fields_of<Arguments>;
 
 static_assert(sizeof(Arguments) == 304);
 static_assert(offsetof(Arguments, q_batch_stride) == 40);

@@ -47,10 +47,6 @@ std::uint32_t seen_keys(const LatentProblem& problem) {
 
 }  // namespace
 
-Result<void> LatentCall::check_workspace() const {
-  return attention_latent::check_workspace(call_, problem_.batch, workspace_bytes);
-}
-
 // To the columns behind V's.
 std::uint64_t LatentCall::skip_of_keys() const {
   return static_cast<std::uint64_t>(problem_.shape.bytes_before_rope());
@@ -157,8 +153,7 @@ void LatentCall::fill(const void* memory, std::uint32_t first, std::uint32_t bat
   combine_.list.second_first_part = first_parts;
 }
 
-Result<void> LatentCall::plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                              families::LaunchPlan& plan) {
+Result<void> LatentCall::plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) {
   const auto& spec = kernels[0]->get<WalkKernel>();
   const std::uint32_t first = first_sequence();
   const std::uint32_t batch = sequences();
@@ -241,11 +236,5 @@ std::string LatentCall::descriptor(Line line) const {
   if (line == Line::whole) descriptor.scale = attention::text_of(call_.modifiers.scale);  // no part of a kernel
   return to_text(descriptor);
 }
-
-Result<void> LatentCall::judge(families::DeviceMemory& memory) const {
-  return check_device_lengths(memory, problem_, call_);
-}
-
-families::WorkspaceWords LatentCall::workspace_words() const { return attention::words_of_parts(splits_); }
 
 }  // namespace wavejit::attention_latent

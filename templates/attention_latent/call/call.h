@@ -19,12 +19,8 @@ class LatentCall final : public attention::SplitCall<wavejit_attention_latent_ar
              const families::Toggles& toggles)
       : SplitCall(family(), call, plan), board_(board), toggles_(toggles) {}
 
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
-  Result<void> check_workspace() const override;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
-  Result<void> judge(families::DeviceMemory& memory) const override;
-  families::WorkspaceWords workspace_words() const override;
 
  private:
   CallPlan plan_anew(const LatentProblem& problem) const override {

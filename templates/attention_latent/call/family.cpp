@@ -22,6 +22,9 @@
 namespace wavejit::attention_latent {
 namespace {
 
+using families::Explanation;
+using families::Route;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
@@ -70,7 +73,7 @@ constexpr WayOfRuns ways_of_runs[] = {
 class Described final : public families::DescribedBy<ProblemDescriptor> {
  public:
   using DescribedBy::DescribedBy;
-  Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+  Result<Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     const LatentProblem problem = problem_on(board, toggles);
     return shape_of(problem, plan_splits(problem, board)).shape();
@@ -153,15 +156,12 @@ std::vector<families::Refusal> why_not_other_rows(const LatentShape& of, const T
   return refused;
 }
 
-class AttentionLatent final : public families::FamilyOf<LatentShape, Described, parse_descriptor> {
+class AttentionLatent final : public families::FamilyOf<WalkKernel, LatentShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return family_name; }
-
-  Result<families::Route> kernels_of(const LatentShape& of, const Target& target,
-                                     const Toggles& toggles) const override {
+  Result<Route> kernels_of(const LatentShape& of, const Target& target, const Toggles& toggles) const override {
     const WalkKernel walk = kernel_of(of, target, toggles);
     if (const auto refusal = refusal_of(walk)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
-    families::Route route = {.kernels = {{.label = "spec", .spec = walk}}};
+    Route route = {.kernels = {{.label = "spec", .spec = walk}}};
     if (of.parts && !of.merged)
       route.kernels.push_back({.label = "combine",
                                .spec = CombineKernel{.dtype = of.dtype,
@@ -195,11 +195,9 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
     return of;
   }
 
-  bool counts_arrivals(const families::Shape& shape) const override { return LatentShape::of(shape.code).merged; }
+  bool counts_arrivals(const Shape& shape) const override { return LatentShape::of(shape.code).merged; }
 
-  families::Explanation explain(const families::Shape& shape, const Target& target,
-                                const Toggles& toggles) const override {
-    const LatentShape of = LatentShape::of(shape.code);
+  Explanation explain_shape(const LatentShape& of, const Target& target, const Toggles& toggles) const override {
     const int sharing = waves_of_rows(of);
     return {.description = "tiles of " + std::to_string(count_of(of.rows)) +
                            " rows and 64 keys, a row being a head of a query; " + std::to_string(waves) + " waves, " +
@@ -215,7 +213,7 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
             .refused = why_not_other_rows(of, target, toggles)};
   }
 
-  Failure name_field(const families::Shape& shape, const Target& target, Failure failure) const override {
+  Failure name_field(const Shape& shape, const Target& target, Failure failure) const override {
     const LatentShape of = LatentShape::of(shape.code);
     if (failure.status == WAVEJIT_UNSUPPORTED && of.widens() && !attention::reads(target, of.key_type()))
       failure.detail =
@@ -226,17 +224,16 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
     return failure;
   }
 
-  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+  std::vector<Shape> every_shape(const Target& target, const Toggles& toggles) const override {
     // Without a soft cap; other words are a line of a list.
-    std::vector<families::Shape> shapes;
+    std::vector<Shape> shapes;
     for (const auto& [type, type_name] : attention::operand_types)
       for (const Mask mask : {Mask::none, Mask::causal})
         for (const auto& [rows, rows_name] : rows_names)
           for (const Pages pages : {Pages::dense, Pages::tiles})
             for (const auto& [parts, merged] : ways_of_runs) {
-              const LatentShape shape =
-                  LatentShape{{.dtype = type, .mask = mask, .modifiers = {}, .rows = rows, .pages = pages}}.of_runs(
-                      parts, merged);
+              const LatentShape shape = of_runs(
+                  {{.dtype = type, .mask = mask, .modifiers = {}, .rows = rows, .pages = pages}}, parts, merged);
               if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
             }
     // Caches of 8 bits that the target reads.
@@ -244,9 +241,8 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
       for (const auto& [cache, cache_name] : attention::cache_types)
         for (const auto& [rows, rows_name] : rows_names)
           for (const auto& [parts, merged] : ways_of_runs) {
-            const LatentShape shape =
-                LatentShape{{.dtype = type, .cache = cache, .modifiers = {}, .rows = rows, .pages = Pages::tiles}}
-                    .of_runs(parts, merged);
+            const LatentShape shape = of_runs(
+                {{.dtype = type, .cache = cache, .modifiers = {}, .rows = rows, .pages = Pages::tiles}}, parts, merged);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Rows with scales, in pages and by the slots of lists.
@@ -261,7 +257,7 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
                                   .pages = listed ? Pages::granules : Pages::tiles,
                                   .listed = listed,
                                   .slots = listed}};
-            shape = shape.of_runs(parts, merged);
+            shape = of_runs(shape, parts, merged);
             if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
           }
     // Lists have no word for the mask.
@@ -297,9 +293,6 @@ class AttentionLatent final : public families::FamilyOf<LatentShape, Described, 
 
 }  // namespace
 
-const families::Family& family() {
-  static const AttentionLatent one;
-  return one;
-}
+const families::Family& family() { return families::only<AttentionLatent>(); }
 
 }  // namespace wavejit::attention_latent

@@ -133,11 +133,6 @@ WordRows make_rows() {
   return rows;
 }
 
-const WordRows& descriptor_rows() {
-  static const WordRows rows = make_rows();
-  return rows;
-}
-
 Result<void> finish(Said& said) {
   const auto is_known = [&](const auto& one) {
     const HeadDims dims = head_dims(one.first);
@@ -179,6 +174,8 @@ Result<void> finish(Said& said) {
   return attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length,
                                   said.packed && said.page_size == 0);
 }
+
+using Lines = families::LinesOf<Said, make_rows, finish>;
 
 }  // namespace
 
@@ -222,13 +219,9 @@ LatentProblem ProblemDescriptor::problem() const {
   return problem;
 }
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, family_name, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(family_name, text); }
 
-std::string to_text(const ProblemDescriptor& descriptor) {
-  return families::line_of(family_name, descriptor_rows(), descriptor);
-}
+std::string to_text(const ProblemDescriptor& descriptor) { return Lines::text(family_name, descriptor); }
 
 // What a line without scale= means: that of the models whose widths these are, 128 dims before absorption and the
 // rope's behind them; without a rope that of the width itself.

@@ -23,7 +23,6 @@
 #include "templates/attention_latent/call/key_lists.h"
 #include "templates/attention_latent/call/scaled_rows.h"
 #include "templates/attention_latent/kernel/rows.h"
-#include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
 namespace {
@@ -317,13 +316,6 @@ Check check_arguments(const Call* arguments, LatentProblem& problem) {
 
 }  // namespace
 
-families::Shape LatentShape::shape() const {
-  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
-}
-LatentShape LatentShape::of(std::uint64_t code) {
-  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, LatentShape>(code);
-}
-
 Result<LatentProblem> check(const Call* arguments) {
   Result<LatentProblem> problem(std::in_place);
   if (auto good = check_arguments(arguments, *problem); !good) [[unlikely]]
@@ -341,27 +333,21 @@ void take_rows(LatentProblem& problem, const targets::Target& target, const fami
   rows = families::value_in(rows_names, pinned).value_or(rows);
 }
 
-Result<void> check_workspace(const Call& call, std::uint32_t sequences, std::uint64_t bytes) {
+Result<void> check_workspace_of(const Call& call, const LatentProblem& problem, std::uint64_t bytes) {
   if (call.split.workspace == nullptr || bytes == 0) return {};
   const Named tensors[] = {{"q", &call.q},           {"q_rope", &call.q_rope},       {"k", &call.k},
                            {"k_rope", &call.k_rope}, {"second_k", &call.second_k},   {"o", &call.o},
                            {"lse", &call.lse},       {"sink", &call.modifiers.sink}, {"k_scale", &call.scales.k_scale}};
-  if (auto apart = attention::check_workspace(call.split, bytes, tensors,
-                                              attention::numbers_of(call.sequences, call.pages, sequences));
-      !apart)
-    return apart;
   const attention::NamedNumbers lists[] = {{"key_indices", call.key_list.indices, 1},
                                            {"key_counts", call.key_list.counts, 1},
                                            {"second_indices", call.second_list.indices, 1},
                                            {"second_counts", call.second_list.counts, 1}};
-  return attention::check_workspace(call.split, bytes, {}, lists);
+  return attention::check_workspace(call.split, bytes, tensors,
+                                    attention::numbers_of(call.sequences, call.pages, problem.batch), lists);
 }
 
 Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem, const Call& call) {
-  const Extents extents = {.sequences = problem.batch,
-                           .query_length = problem.query_length,
-                           .key_length = problem.key_length,
-                           .sequences_from = nullptr};
+  const Extents extents = attention::extents_of(problem);
   if (auto counts = attention::check_device_counts(memory, lists_of(call), problem.query_rows); !counts) return counts;
   if (auto counts = attention::check_second_counts(memory, second_list_of(call), problem.query_rows); !counts)
     return counts;

@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "templates/attention/call/flags.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention/call/paging.h"
 #include "templates/attention/call/sequences.h"
 #include "templates/attention_latent/kernel/spec.h"
+#include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
 
@@ -27,20 +29,15 @@ using families::max_splits;
 inline constexpr std::uint64_t most_chunks = 2048;
 
 // Everything of a call that changes code.
-struct LatentShape : AskedWords {
-  bool operator==(const LatentShape&) const = default;
-  families::Shape shape() const;
-  // The shape of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole
-  // tiles, so it looks granules up.
-  LatentShape of_runs(bool several, bool merged) const {
-    LatentShape shape = *this;
-    shape.parts = several;
-    shape.merged = several && merged;
-    if ((!several || listed) && pages == Pages::tiles) shape.pages = Pages::granules;
-    return shape;
-  }
-  static LatentShape of(std::uint64_t code);
-};
+using LatentShape = families::ShapeOf<AskedWords, families::BitsOfTable<decltype(word_table)>, family>;
+// The shape of a walk over runs, or over all keys: scalar registers of the latter have no room for pages of whole
+// tiles, so it looks granules up.
+inline LatentShape of_runs(LatentShape shape, bool several, bool merged) {
+  shape.parts = several;
+  shape.merged = several && merged;
+  if ((!several || shape.listed) && shape.pages == Pages::tiles) shape.pages = Pages::granules;
+  return shape;
+}
 
 // Pointers and strides stay where the caller put them.
 struct LatentProblem {
@@ -87,8 +84,8 @@ void take_rows(LatentProblem& problem, const targets::Target& target, const fami
 // Reads the struct only as far as its size allows. Does not touch what the tensors point to.
 Result<LatentProblem> check(const wavejit_attention_latent_arguments* arguments);
 // The workspace of a call that brings one: large enough for `bytes`, and memory of nothing else that it names.
-Result<void> check_workspace(const wavejit_attention_latent_arguments& call, std::uint32_t sequences,
-                             std::uint64_t bytes);
+Result<void> check_workspace_of(const wavejit_attention_latent_arguments& call, const LatentProblem& problem,
+                                std::uint64_t bytes);
 Result<void> check_device_lengths(families::DeviceMemory& memory, const LatentProblem& problem,
                                   const wavejit_attention_latent_arguments& call);
 

@@ -183,7 +183,7 @@ SplitPlan plan_splits(const LatentProblem& problem, const boards::Board& board, 
 LatentShape shape_of(const LatentProblem& problem, const SplitPlan& plan) {
   LatentShape shape = problem.shape;
   shape.rows = plan.rows;
-  return shape.of_runs(plan.parts(), plan.merged);
+  return of_runs(shape, plan.parts(), plan.merged);
 }
 
 CallPlan plan_call(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "boards/board.h"
+#include "templates/attention/call/split_call.h"
 #include "templates/attention/call/split_plan.h"
 #include "templates/attention_latent/call/problem.h"
 
@@ -26,14 +27,7 @@ std::uint32_t arrivals_of(const LatentProblem& problem, const SplitPlan& plan);
 LatentShape shape_of(const LatentProblem& problem, const SplitPlan& plan);
 std::string describe(const SplitPlan& plan, const LatentProblem& problem, const boards::Board& board);
 
-// A checked call with all that its launches hang on.
-struct CallPlan {
-  LatentProblem problem;
-  SplitPlan splits;
-  std::uint64_t code = 0;  // of shape_of
-
-  bool operator==(const CallPlan&) const = default;
-};
+using CallPlan = attention::CallPlanOf<LatentProblem, SplitPlan>;
 CallPlan plan_call(const LatentProblem& problem, const boards::Board& board, std::uint64_t reach);
 
 }  // namespace wavejit::attention_latent

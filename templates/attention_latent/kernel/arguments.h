@@ -78,17 +78,13 @@ constexpr attention::TensorFields tensor_fields(std::size_t offset) {
           .head_stride = offset + offsetof(TensorArgument, head_stride),
           .row_stride = offset + offsetof(TensorArgument, row_stride)};
 }
-inline constexpr attention::LengthFields length_fields = {.query_length = offsetof(Arguments, query_length),
-                                                          .key_length = offsetof(Arguments, key_length),
-                                                          .sequences = offsetof(Arguments, sequences)};
+inline constexpr attention::LengthFields length_fields = attention::length_fields_of<Arguments>;
 inline constexpr std::size_t score_scale_at = offsetof(Arguments, cache_scales) + offsetof(CacheScales, of_scores);
 inline constexpr std::size_t value_scale_at = offsetof(Arguments, cache_scales) + offsetof(CacheScales, of_values);
 inline constexpr std::size_t query_starts_at =
     offsetof(Arguments, sequences) + offsetof(attention::SequenceArguments, query_starts);
-inline constexpr attention::DiagonalFields diagonal_fields = {
-    .causal_offset = offsetof(Arguments, causal_offset), .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
-inline constexpr attention::ScoreFields score_fields = {.scores = offsetof(Arguments, scores),
-                                                        .key_length = offsetof(Arguments, key_length)};
+inline constexpr attention::DiagonalFields diagonal_fields = attention::diagonal_fields_of<Arguments>;
+inline constexpr attention::ScoreFields score_fields = attention::score_fields_of<Arguments>;
 
 // Workgroups of the walk: x = sequence, y = tile of rows (heaviest causal ones first), z = run of chunks. So the tiles
 // of one sequence, which share its keys, are as many workgroups apart as there are sequences: on one die where that is

@@ -12,16 +12,6 @@
 #include "templates/attention_latent/kernel/words.h"
 
 namespace wavejit::attention_latent {
-namespace {
-
-std::optional<std::string> target_refusal(const std::string& name, attention::Need need, std::string_view kernel) {
-  const targets::Target* target = targets::find_target(name);
-  if (target == nullptr) return "target=" + name + " is not in the target table; accepted: " + targets::known_targets();
-  return attention::lacks_kernels(*target, need, kernel);
-}
-
-}  // namespace
-
 std::string to_text(const WalkKernel& spec) { return families::text_of_spec(walk_words, spec); }
 std::string to_text(const CombineKernel& spec) { return families::text_of_spec(combine_words, spec); }
 std::expected<WalkKernel, std::string> parse_walk_kernel(std::string_view text) {
@@ -72,7 +62,8 @@ KeyRingPlan key_ring_plan(const AskedWords& words, const targets::Target& target
 }
 
 std::optional<std::string> refusal_of(const WalkKernel& spec) {
-  if (auto refusal = target_refusal(spec.target, attention::Need::square_of_32, WalkKernel::kernel)) return refusal;
+  if (auto refusal = attention::target_refusal(spec.target, attention::Need::square_of_32, WalkKernel::kernel))
+    return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && !attention::reads(target, spec.key_type())) return attention::other_encoding(spec.cache, target);
   if (spec.has_row_scales()) {
@@ -108,7 +99,8 @@ std::optional<std::string> refusal_of(const WalkKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const CombineKernel& spec) {
-  if (auto refusal = target_refusal(spec.target, attention::Need::waves_of_64, CombineKernel::kernel)) return refusal;
+  if (auto refusal = attention::target_refusal(spec.target, attention::Need::waves_of_64, CombineKernel::kernel))
+    return refusal;
   if (spec.head_dim != 512 && spec.head_dim != 256)
     return "head dim " + std::to_string(spec.head_dim) + " has no kernel; accepted: 256, 512";
   return std::nullopt;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "templates/attention/call/data_type.h"
-#include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention_merge/call/descriptor.h"
 
@@ -40,14 +39,7 @@ Stack stack_of(const wavejit_tensor& o, const wavejit_tensor& lse) {
 
 }  // namespace
 
-MergeCall::MergeCall(const wavejit_attention_merge_arguments& call, const MergeProblem& problem,
-                     const targets::Target& target, const families::Toggles& /*toggles*/)
-    : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
-  report = call.head.report;
-}
-
-Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
-                             families::LaunchPlan& plan) {
+Result<void> MergeCall::plan(Kernels /*kernels*/, const void* /*memory*/, families::LaunchPlan& plan) {
   arguments_.result = stack_of(call_.o, call_.lse);
   if (is_narrow(problem_.shape.out)) {
     arguments_.o_scale = reinterpret_cast<std::uintptr_t>(call_.o_scale);
@@ -63,7 +55,7 @@ Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kern
     stack.o_part_stride = static_cast<std::uint64_t>(part.o_stride) * element_bytes_of(part.o);
     stack.lse_part_stride = static_cast<std::uint64_t>(part.lse_stride) * sizeof(float);
   }
-  const auto lanes_of_wave = static_cast<std::uint32_t>(target_.wave_size);
+  const auto lanes_of_wave = static_cast<std::uint32_t>(board_.wave_size);
   arguments_.heads = problem_.heads;
   arguments_.pieces = problem_.dims / dims_of_lane;
   const std::uint32_t lanes = std::bit_ceil(arguments_.pieces);
@@ -73,12 +65,10 @@ Result<void> MergeCall::plan(std::span<const families::KernelSpec* const> /*kern
   std::uint32_t batch = problem_.batch;
   merge_batches(batch);
   const std::uint32_t tokens_of_workgroup = threads / lanes_of_wave;
-  plan.add({.grid_x = (arguments_.tokens + tokens_of_workgroup - 1) / tokens_of_workgroup,
-            .grid_y = batch,
-            .grid_z = (problem_.heads + arguments_.heads_of_wave - 1) / arguments_.heads_of_wave,
-            .threads = threads,
-            .arguments = &arguments_,
-            .argument_bytes = sizeof arguments_});
+  plan.add({.x = (arguments_.tokens + tokens_of_workgroup - 1) / tokens_of_workgroup,
+            .y = batch,
+            .z = (problem_.heads + arguments_.heads_of_wave - 1) / arguments_.heads_of_wave},
+           threads, arguments_);
   return {};
 }
 
@@ -102,8 +92,6 @@ void MergeCall::merge_batches(std::uint32_t& batch) {
   arguments_.tokens *= batch;
   batch = 1;
 }
-
-MergeCall::WhenMissing MergeCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string MergeCall::descriptor(Line /*line*/) const {
   ProblemDescriptor descriptor;

@@ -66,11 +66,6 @@ WordTable make_rows() {
   };
 }
 
-const WordTable& descriptor_rows() {
-  static const WordTable rows = make_rows();
-  return rows;
-}
-
 // What the words must say together, and what follows from them.
 Result<void> finish(Said& said) {
   if (!said.says_out) said.out = said.parts;
@@ -84,14 +79,12 @@ Result<void> finish(Said& said) {
   return {};
 }
 
+using Lines = families::LinesOf<Said, make_rows, finish>;
+
 }  // namespace
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, MergeKernel::family, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(MergeKernel::family, text); }
 
-std::string to_text(const ProblemDescriptor& descriptor) {
-  return families::line_of(MergeKernel::family, descriptor_rows(), Said{descriptor});
-}
+std::string to_text(const ProblemDescriptor& descriptor) { return Lines::text(MergeKernel::family, Said{descriptor}); }
 
 }  // namespace wavejit::attention_merge

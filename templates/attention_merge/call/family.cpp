@@ -12,60 +12,44 @@
 namespace wavejit::attention_merge {
 namespace {
 
+using families::Explanation;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
 struct Described final : families::DescribedBy<ProblemDescriptor> {
   using DescribedBy::DescribedBy;
 
-  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
+  Result<Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
     if (auto fits = fits_waves(descriptor_.dims, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
 };
 
-MergeKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
-  return {asked, std::string(target.id), toggles.lowering};
-}
-
-class AttentionMerge final : public families::FamilyOf<MergeShape, Described, parse_descriptor> {
+class AttentionMerge final : public families::FamilyOfKernel<MergeKernel, MergeShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return MergeKernel::family; }
-
-  Result<families::Route> kernels_of(const MergeShape& shape, const Target& target,
-                                     const Toggles& toggles) const override {
-    return families::route_of(kernel_of(shape, target, toggles));
-  }
-
-  families::Explanation explain(const families::Shape& /*shape*/, const Target& target,
-                                const Toggles& /*toggles*/) const override {
+  Explanation explain_shape(const MergeShape& /*shape*/, const Target& target,
+                            const Toggles& /*toggles*/) const override {
     return {.description = "eight dims a lane, a token a wave, parts one after the other",
-            .cost = std::to_string(threads) + " threads, up to " +
-                    std::to_string(std::min(target.vgprs_per_wave, target.vgprs_per_simd_lane / waves_per_simd)) +
-                    " VGPRs",
+            .cost = families::cost_of(threads, waves_per_simd, target),
             .refused = {}};
   }
 
-  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
-    std::vector<families::Shape> shapes;
+  std::vector<Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+    std::vector<Shape> shapes;
     for (const auto& [parts, parts_name] : part_types)
-      for (const auto& [out, out_name] : part_types) {
-        MergeShape shape;
-        shape.parts = parts;
-        shape.out = out;
-        if (!refusal_of(kernel_of(shape, target, toggles))) shapes.push_back(shape.shape());
-      }
+      for (const auto& [out, out_name] : output_types)
+        add_if_built(shapes, {{.parts = parts, .out = out}}, target, toggles);
     return shapes;
   }
 
   std::string supported(const Target& target) const override {
-    const MergeKernel plain = {{}, std::string(target.id)};
     // Each type has a kernel with itself.
     const auto has = [](MergeKernel spec) {
       spec.out = spec.parts;
       return !refusal_of(spec);
     };
-    return families::supported_words<MergeKernel>(families::texts_of(word_table), plain, has) +
+    return words_on(target, has) +
            "; up to 8 tensors of parts anywhere, each the first of up to 4096 at one distance; LSE on request; head "
            "dims that are multiples of 8 up to " +
            std::to_string(std::min<std::int64_t>(max_dims, std::int64_t{dims_of_lane} * target.wave_size));
@@ -74,9 +58,6 @@ class AttentionMerge final : public families::FamilyOf<MergeShape, Described, pa
 
 }  // namespace
 
-const families::Family& family() {
-  static const AttentionMerge one;
-  return one;
-}
+const families::Family& family() { return families::only<AttentionMerge>(); }
 
 }  // namespace wavejit::attention_merge

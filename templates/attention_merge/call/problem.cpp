@@ -20,7 +20,6 @@ using attention::element_bytes_of;
 using attention::wide_type_of;
 using families::Range;
 using families::range_of;
-using families::refusal::bad;
 using families::refusal::bad_size;
 using families::refusal::bad_stride;
 using families::refusal::dtype_text;
@@ -28,6 +27,7 @@ using families::refusal::field;
 using families::refusal::Named;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
+using families::refusal::refused;
 using families::refusal::up_to;
 
 using Check = Result<void>;
@@ -40,11 +40,6 @@ constexpr std::uintptr_t o_alignment = 16;
 constexpr std::int64_t o_stride_granule = 8;
 constexpr const char* types = "1 (fp16), 2 (bf16), 3 (fp32)";
 constexpr const char* result_types = "1 (fp16), 2 (bf16), 3 (fp32), 4 (e4m3), 6 (e4m3_fnuz), 8 (int8)";
-
-[[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
-                                           const std::string& accepted) {
-  return refuse(bad(WAVEJIT_INVALID_ARGUMENT, where, value, accepted));
-}
 
 // Strides of whole granules, and rows that 32 bits reach.
 Check check_strides(const Named& named, std::int64_t granule, int head_dimension) {
@@ -202,14 +197,6 @@ Check check_all(const Call& call) {
 }
 
 }  // namespace
-
-families::Shape MergeShape::shape() const {
-  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
-}
-
-MergeShape MergeShape::of(std::uint64_t code) {
-  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, MergeShape>(code);
-}
 
 Result<MergeProblem> check(const Call* arguments) {
   if (auto head = families::check_head(arguments, WAVEJIT_ATTENTION_MERGE, "attention_merge"); !head)

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "targets/targets.h"
 #include "templates/attention/call/limits.h"
 #include "templates/attention_merge/kernel/spec.h"
@@ -18,11 +19,7 @@ using families::Result;
 const families::Family& family();
 
 // Everything of a call that changes code.
-struct MergeShape : AskedWords {
-  bool operator==(const MergeShape&) const = default;
-  families::Shape shape() const;
-  static MergeShape of(std::uint64_t code);
-};
+using MergeShape = families::ShapeOf<AskedWords, families::AskedBits<AskedWords>, family>;
 
 // Pointers and strides stay where the caller put them.
 struct MergeProblem {

@@ -8,13 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <type_traits>
 
-#include "families/kernel/kernel_spec.h"
+#include "families/kernel/kernel_of.h"
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
 #include "templates/attention/kernel/types.h"
@@ -34,33 +33,25 @@ inline constexpr auto output_types = attention::written_types;
 
 // What a problem asks for.
 struct AskedWords {
+  static constexpr std::string_view family = "attention_merge";
   DataType parts = DataType::bf16;
   DataType out = DataType::bf16;
   bool operator==(const AskedWords&) const = default;
 };
 
-struct MergeKernel : AskedWords {
-  static constexpr std::string_view kernel = "attention_merge";
-  static constexpr std::string_view family = "attention_merge";
-
-  std::string target;
-  Lowering lowering = Lowering::llvm;
-
-  bool operator==(const MergeKernel&) const = default;
-};
+using MergeKernel = families::KernelOf<AskedWords>;
 
 // How each is told, in the order of the text, and in how many bits of a shape's code.
-inline constexpr auto word_table = std::tuple{
-    families::named<&AskedWords::parts, part_types, MergeKernel, 4>(
-        {.accepted = "bf16, fp16, fp32", .missing = "data type of the parts (bf16, fp16 or fp32)", .supported = "of"}),
-    families::named<&AskedWords::out, output_types, MergeKernel, 4>(
-        {.accepted = "out=", .missing = "out=<bf16|fp16|fp32|e4m3|e4m3_fnuz|i8>", .supported = "to"}),
-    families::target_word<MergeKernel>(),
-    families::lowering_word<MergeKernel>(),
-};
+constexpr auto word_table_of(std::type_identity<AskedWords>) {
+  return families::kernel_words<AskedWords>(
+      families::named<&AskedWords::parts, part_types, MergeKernel, 4>(
+          {.accepted = "bf16, fp16, fp32",
+           .missing = "data type of the parts (bf16, fp16 or fp32)",
+           .supported = "of"}),
+      families::named<&AskedWords::out, output_types, MergeKernel, 4>(
+          {.accepted = "out=", .missing = "out=<bf16|fp16|fp32|e4m3|e4m3_fnuz|i8>", .supported = "to"}));
+}
 
-std::string to_text(const MergeKernel& spec);
-std::expected<MergeKernel, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const MergeKernel& spec);
 std::size_t argument_bytes(const MergeKernel& spec);
 

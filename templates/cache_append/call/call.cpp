@@ -7,7 +7,6 @@
 #include <numbers>
 
 #include "templates/attention/call/data_type.h"
-#include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/cache_append/call/descriptor.h"
 #include "templates/cache_append/call/scales.h"
@@ -44,12 +43,6 @@ void fill_frequencies(std::array<std::uint64_t, max_pairs>& frequencies, float b
 
 }  // namespace
 
-AppendCall::AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem,
-                       const targets::Target& target, const families::Toggles& /*toggles*/)
-    : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target) {
-  report = call.head.report;
-}
-
 Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& target, Access access,
                          bool vectorised) const {
   const auto source_bytes = element_bytes_of(source);
@@ -85,7 +78,7 @@ Side AppendCall::side_of(const wavejit_tensor& source, const wavejit_tensor& tar
           .heads = dword(heads),
           .pieces = pieces,
           .lane_shift = dword(static_cast<std::uint64_t>(std::countr_zero(lanes))),
-          .heads_of_part = static_cast<std::uint32_t>(target_.wave_size) / lanes};
+          .heads_of_part = static_cast<std::uint32_t>(board_.wave_size) / lanes};
 }
 
 // The rope in 16 bits and the latent in 8, in rows of one tensor.
@@ -109,8 +102,7 @@ void AppendCall::fill_latent_rows(Arguments& all) const {
   all.sides[1] = placed(call_.v, 0, 1);
 }
 
-Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
-                              families::LaunchPlan& plan) {
+Result<void> AppendCall::plan(Kernels /*kernels*/, const void* /*memory*/, families::LaunchPlan& plan) {
   Arguments& all = arguments_.narrow.call;
   const bool vectorised = call_.page_layout != WAVEJIT_PAGES_OF_ROWS;
   const AppendShape& shape = problem_.shape;
@@ -168,7 +160,7 @@ Result<void> AppendCall::plan(std::span<const families::KernelSpec* const> /*ker
   all.tokens = problem_.tokens;
   std::uint32_t batch = problem_.batch;
   merge_batches(batch);
-  const std::uint32_t tokens_of_workgroup = threads / static_cast<std::uint32_t>(target_.wave_size) * tokens_of_wave;
+  const std::uint32_t tokens_of_workgroup = threads / static_cast<std::uint32_t>(board_.wave_size) * tokens_of_wave;
   plan.add({.grid_x = (all.tokens + tokens_of_workgroup - 1) / tokens_of_workgroup,
             .grid_y = batch,
             .grid_z = parts,
@@ -198,8 +190,6 @@ void AppendCall::merge_batches(std::uint32_t& batch) {
   all.tokens *= batch;
   batch = 1;
 }
-
-AppendCall::WhenMissing AppendCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string AppendCall::descriptor(Line /*line*/) const {
   const AppendShape& shape = problem_.shape;

@@ -4,18 +4,15 @@
 
 #include <string>
 
+#include "families/call/call_of.h"
 #include "templates/cache_append/call/problem.h"
 
 namespace wavejit::cache_append {
 
-class AppendCall final : public families::Call {
+class AppendCall final : public families::CallOf<wavejit_cache_append_arguments, AppendProblem> {
  public:
-  // What it is given must outlive it.
-  AppendCall(const wavejit_cache_append_arguments& call, const AppendProblem& problem, const targets::Target& target,
-             const families::Toggles& toggles);
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
-  WhenMissing when_missing() const override;
+  using CallOf::CallOf;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
 
  private:
@@ -24,9 +21,6 @@ class AppendCall final : public families::Call {
   void fill_latent_rows(Arguments& all) const;
   void merge_batches(std::uint32_t& batch);
 
-  const wavejit_cache_append_arguments& call_;
-  const AppendProblem& problem_;
-  const targets::Target& target_;
   BaseArguments arguments_;
 };
 

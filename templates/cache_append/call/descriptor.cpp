@@ -216,11 +216,6 @@ WordTable make_rows() {
   };
 }
 
-const WordTable& descriptor_rows() {
-  static const WordTable rows = make_rows();
-  return rows;
-}
-
 // What the cache holds, and in which scales.
 Result<void> finish_cache(Said& said) {
   said.cache = attention::type_in(said.cache_type, said.source);
@@ -284,17 +279,17 @@ Result<void> finish(Said& said) {
   return {};
 }
 
+using Lines = families::LinesOf<Said, make_rows, finish>;
+
 }  // namespace
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, AppendKernel::family, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(AppendKernel::family, text); }
 
 std::string to_text(const ProblemDescriptor& descriptor) {
   Said said{descriptor};
   said.no_values = said.value_dims == 0;
   if (said.no_values) said.value_dims = said.key_dims;
-  return families::line_of(AppendKernel::family, descriptor_rows(), said);
+  return Lines::text(AppendKernel::family, said);
 }
 
 }  // namespace wavejit::cache_append

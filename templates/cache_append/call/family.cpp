@@ -12,32 +12,23 @@
 namespace wavejit::cache_append {
 namespace {
 
+using families::Explanation;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
 struct Described final : families::DescribedBy<ProblemDescriptor> {
   using DescribedBy::DescribedBy;
 
-  Result<families::Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
+  Result<Shape> shape(const boards::Board& board, const Toggles& /*toggles*/) const override {
     const std::int64_t widest = std::max(descriptor_.key_dims, descriptor_.value_dims);
     if (auto fits = fits_waves(widest, board); !fits) return std::unexpected(std::move(fits.error()));
     return descriptor_.shape().shape();
   }
 };
 
-AppendKernel kernel_of(const AskedWords& asked, const Target& target, const Toggles& toggles) {
-  return {asked, std::string(target.id), toggles.lowering};
-}
-
-class CacheAppend final : public families::FamilyOf<AppendShape, Described, parse_descriptor> {
+class CacheAppend final : public families::FamilyOfKernel<AppendKernel, AppendShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return AppendKernel::family; }
-
-  Result<families::Route> kernels_of(const AppendShape& shape, const Target& target,
-                                     const Toggles& toggles) const override {
-    return families::route_of(kernel_of(shape, target, toggles));
-  }
-
   void add_words(families::ProblemWords<AppendShape>& words) const override {
     const DataType own = words.shape.cache;
     words.add_choice("a cache in " + std::string(attention::to_text(own)), "a cache in", [](AppendShape& other) {
@@ -58,9 +49,7 @@ class CacheAppend final : public families::FamilyOf<AppendShape, Described, pars
                     [](AppendShape& other) { other.source = DataType::bf16; });
   }
 
-  families::Explanation explain(const families::Shape& shape, const Target& target,
-                                const Toggles& /*toggles*/) const override {
-    const AppendShape of = AppendShape::of(shape.code);
+  Explanation explain_shape(const AppendShape& of, const Target& target, const Toggles& /*toggles*/) const override {
     std::string text = "eight dims a lane, " + std::to_string(tokens_of_wave) + " tokens a wave";
     const std::pair<Access, const char*> all[] = {{of.source_access, "the source"},
                                                   {of.key_access, "keys"},
@@ -74,26 +63,17 @@ class CacheAppend final : public families::FamilyOf<AppendShape, Described, pars
     if (of.scales == Scales::tokens) text += ", in 8 bits by scales that are found, one for each head of a token";
     if (in_rows(of.scales))
       text += ", rows of " + std::to_string(latent_row(of.scales).columns) + " bytes with scales of their own";
-    return {.description = text,
-            .cost = std::to_string(threads) + " threads, up to " +
-                    std::to_string(std::min(target.vgprs_per_wave, target.vgprs_per_simd_lane / waves_per_simd(of))) +
-                    " VGPRs",
-            .refused = {}};
+    return {.description = text, .cost = families::cost_of(threads, waves_per_simd(of), target), .refused = {}};
   }
 
-  std::vector<families::Shape> every_shape(const Target& target, const Toggles& toggles) const override {
+  std::vector<Shape> every_shape(const Target& target, const Toggles& toggles) const override {
     // Rows that move in vectors, into all types; turned, with and without queries, by tables of fp32 and of the type.
     // Other pages and strides are a line of a list.
-    std::vector<families::Shape> shapes;
+    std::vector<Shape> shapes;
     for (const auto& [source, source_name] : operand_types)
       for (const auto& [cache, cache_name] : attention::data_types)
-        for (const auto& [scales, scales_name] : scale_names) {
-          AppendShape narrow;
-          narrow.source = source;
-          narrow.cache = cache;
-          narrow.scales = scales;
-          if (!refusal_of(kernel_of(narrow, target, toggles))) shapes.push_back(narrow.shape());
-        }
+        for (const auto& [scales, scales_name] : scale_names)
+          add_if_built(shapes, {{.source = source, .cache = cache, .scales = scales}}, target, toggles);
     for (const auto& [type, name] : operand_types) {
       AppendShape plain;
       plain.source = plain.cache = type;
@@ -112,15 +92,14 @@ class CacheAppend final : public families::FamilyOf<AppendShape, Described, pars
   }
 
   std::string supported(const Target& target) const override {
-    const AppendKernel plain = {{}, std::string(target.id)};
     // A cache of 16 bits has the type of what is appended.
     const auto has = [](AppendKernel spec) {
       if (bytes_of(spec.cache) == 2) spec.cache = spec.source;
       if (is_narrow(spec.cache)) spec.scales = Scales::heads;
       return !refusal_of(spec);
     };
-    return families::supported_words<AppendKernel>(families::texts_of(word_table), plain, has) +
-           ", by scales that are given or found" + (has_rows(target) ? ", in rows of 656 and 584 bytes" : "") +
+    return words_on(target, has) + ", by scales that are given or found" +
+           (has_rows(target) ? ", in rows of 656 and 584 bytes" : "") +
            "; pages of any size and order, dense caches; rotary none halves interleaved, by tables or a base, "
            "of Q too; head dims that are multiples of 8 up to " +
            std::to_string(std::min<std::int64_t>(max_dims, std::int64_t{dims_of_lane} * target.wave_size));
@@ -129,9 +108,6 @@ class CacheAppend final : public families::FamilyOf<AppendShape, Described, pars
 
 }  // namespace
 
-const families::Family& family() {
-  static const CacheAppend one;
-  return one;
-}
+const families::Family& family() { return families::only<CacheAppend>(); }
 
 }  // namespace wavejit::cache_append

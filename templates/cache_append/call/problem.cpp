@@ -24,7 +24,6 @@ namespace {
 using attention::element_bytes_of;
 using attention::type_of;
 using families::range_of;
-using families::refusal::bad;
 using families::refusal::bad_size;
 using families::refusal::bad_stride;
 using families::refusal::dtype_text;
@@ -32,6 +31,7 @@ using families::refusal::field;
 using families::refusal::Named;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
+using families::refusal::refused;
 using families::refusal::up_to;
 
 using Check = Result<void>;
@@ -40,12 +40,6 @@ using Check = Result<void>;
 constexpr std::uint64_t row_limit_bytes = std::uint64_t{1} << 31U;
 // Where eight dims stand side by side, an access of them begins at a whole dword.
 constexpr std::int64_t access_granule_bytes = 4;
-
-[[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
-                                           const std::string& accepted,
-                                           wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
-  return refuse(bad(status, where, value, accepted));
-}
 
 std::int64_t stride(const wavejit_tensor& t, int dimension) {
   return t.sizes[dimension] > 1 ? t.strides[dimension] : 0;
@@ -312,18 +306,6 @@ Angles angles_of(const wavejit_cache_append_arguments& call) {
   if (call.cos.data == nullptr) return Angles::base;
   return call.cos.dtype == WAVEJIT_FP32 ? Angles::fp32 : call.cos.dtype == WAVEJIT_FP16 ? Angles::fp16 : Angles::bf16;
 }
-
-}  // namespace
-
-families::Shape AppendShape::shape() const {
-  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
-}
-
-AppendShape AppendShape::of(std::uint64_t code) {
-  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, AppendShape>(code);
-}
-
-namespace {
 
 // What the parts have and this family has not.
 constexpr std::array absent_fields = {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "targets/targets.h"
 #include "templates/attention/call/limits.h"
 #include "templates/cache_append/kernel/spec.h"
@@ -18,11 +19,7 @@ using families::Result;
 const families::Family& family();
 
 // Everything of a call that changes code.
-struct AppendShape : AskedWords {
-  bool operator==(const AppendShape&) const = default;
-  families::Shape shape() const;
-  static AppendShape of(std::uint64_t code);
-};
+using AppendShape = families::ShapeOf<AskedWords, families::AskedBits<AskedWords>, family>;
 
 // Pointers and strides stay where the caller put them.
 struct AppendProblem {

@@ -13,7 +13,6 @@ namespace wavejit::cache_append {
 namespace {
 
 using attention::type_of;
-using families::refusal::bad;
 using families::refusal::bad_size;
 using families::refusal::bad_stride;
 using families::refusal::dtype_text;
@@ -21,18 +20,13 @@ using families::refusal::field;
 using families::refusal::Named;
 using families::refusal::pointer_text;
 using families::refusal::refuse;
+using families::refusal::refused;
 
 using Check = Result<void>;
 
 constexpr std::int64_t scale_bytes = sizeof(float);
 // Rows of latent attention are written four bytes at a time and more.
 constexpr std::int64_t row_granule_bytes = 4;
-
-[[gnu::cold, gnu::noinline]] Check wrong_scale(const std::string& where, const std::string& value,
-                                               const std::string& accepted,
-                                               wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
-  return refuse(bad(status, where, value, accepted));
-}
 
 bool has_narrow_cache(const wavejit_cache_append_arguments& call) {
   const auto type = type_of(call.k_cache.dtype);
@@ -42,7 +36,7 @@ bool has_narrow_cache(const wavejit_cache_append_arguments& call) {
 // fp32, of `sizes`; strides positive below 2^31, whatever their order. `one_head`: there may be one for all.
 Check check_scale(const Named& named, const std::int64_t (&sizes)[4], bool one_head) {
   const wavejit_tensor& t = *named.tensor;
-  if (t.dtype != WAVEJIT_FP32) return wrong_scale(field(named, "dtype"), dtype_text(t.dtype), "3 (fp32)");
+  if (t.dtype != WAVEJIT_FP32) return refused(field(named, "dtype"), dtype_text(t.dtype), "3 (fp32)");
   if (auto memory = attention::check_memory(named, scale_bytes); !memory) return memory;
   for (int d = 0; d < 4; ++d) {
     if (t.sizes[d] != sizes[d] && !(one_head && d == 2 && t.sizes[d] == 1))
@@ -63,7 +57,7 @@ Check check_found_scale(const Named& named, const wavejit_tensor& cache) {
 
 Check check_none(const Named& named, const std::string& why) {
   if (named.tensor->data == nullptr) return {};
-  return wrong_scale(field(named, "data"), pointer_text(named.tensor->data), "null " + why);
+  return refused(field(named, "data"), pointer_text(named.tensor->data), "null " + why);
 }
 
 }  // namespace
@@ -93,7 +87,7 @@ Check check_latent_rows(const wavejit_cache_append_arguments& call, Scales rows)
   if (call.v.sizes[3] != row.latent_dims)
     return refuse(bad_size(v, 3, std::to_string(row.latent_dims) + ", the latent," + beside));
   if (call.page_layout != WAVEJIT_PAGES_OF_ROWS)
-    return wrong_scale("page_layout", std::to_string(call.page_layout), "0" + beside);
+    return refused("page_layout", std::to_string(call.page_layout), "0" + beside);
   if (auto memory = attention::check_memory(cache, row_granule_bytes); !memory) return memory;
   if (t.sizes[2] != 1) return refuse(bad_size(cache, 2, "1" + beside));
   if (t.strides[3] != 1) return refuse(bad_stride(cache, 3, "1"));
@@ -115,17 +109,17 @@ Check check_scales(const wavejit_cache_append_arguments& call) {
   const Named k = {"k_scale", &call.scales.k_scale};
   const Named v = {"v_scale", &call.scales.v_scale};
   if (call.scales.token_scales != 0 && call.scales.token_scales != 1)
-    return wrong_scale("token_scales", std::to_string(call.scales.token_scales), "0, 1");
+    return refused("token_scales", std::to_string(call.scales.token_scales), "0, 1");
   const Scales scales = scales_of(call);
   if (scales == Scales::none || in_rows(scales)) {
     const std::string why = scales == Scales::none ? "beside caches of 16 bits" : "beside rows that have their own";
-    if (call.scales.token_scales != 0) return wrong_scale("token_scales", "1", "0 " + why);
+    if (call.scales.token_scales != 0) return refused("token_scales", "1", "0 " + why);
     if (auto good = check_none(k, why); !good) return good;
     return check_none(v, why);
   }
   if (call.page_layout != WAVEJIT_PAGES_OF_ROWS)
-    return wrong_scale("page_layout", std::to_string(call.page_layout), "0 (pages of rows) beside caches of 8 bits",
-                       WAVEJIT_UNSUPPORTED);
+    return refused("page_layout", std::to_string(call.page_layout), "0 (pages of rows) beside caches of 8 bits",
+                   WAVEJIT_UNSUPPORTED);
   if (call.v.data == nullptr)
     if (auto good = check_none(v, "without v"); !good) return good;
   if (scales == Scales::tokens) {

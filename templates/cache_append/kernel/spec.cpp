@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/cache_append/kernel/spec.h"
 
-#include <array>
 #include <span>
 
 #include "targets/targets.h"
+#include "templates/attention/kernel/coverage.h"
 
 namespace wavejit::cache_append {
 
 namespace {
-constexpr auto words = families::texts_of(word_table);
 
 // What a cache may hold on a target.
 std::optional<std::string> cache_refusal(const AppendKernel& spec, const targets::Target& target) {
@@ -45,16 +44,9 @@ std::optional<std::string> cache_refusal(const AppendKernel& spec, const targets
 
 }  // namespace
 
-std::string to_text(const AppendKernel& spec) { return families::text_of_spec(words, spec); }
-std::expected<AppendKernel, std::string> parse_spec(std::string_view text) {
-  return families::parse_words(words, text);
-}
-
 std::optional<std::string> refusal_of(const AppendKernel& spec) {
-  const targets::Target* target = targets::find_target(spec.target);
-  if (target == nullptr)
-    return "target=" + spec.target + " is not in the target table; accepted: " + targets::known_targets();
-  if (auto refusal = cache_refusal(spec, *target)) return refusal;
+  if (auto unknown = attention::unknown_target(spec.target)) return unknown;
+  if (auto refusal = cache_refusal(spec, *targets::find_target(spec.target))) return refusal;
   if ((spec.rotary == Rotary::none) != (spec.angles == Angles::none))
     return spec.rotary == Rotary::none ? "angles without rotary; accepted: rotary=halves or interleaved beside it"
                                        : "rotary without angles; accepted: " + families::all_of(angle_names, "angles=");
@@ -68,9 +60,6 @@ std::size_t argument_bytes(const AppendKernel& spec) {
   return is_narrow(spec.cache) ? sizeof(NarrowArguments) : sizeof(Arguments);
 }
 
-std::span<const families::KernelKind> own_kernel_kinds() {
-  static constexpr std::array kinds = {families::kind_of<AppendKernel, parse_spec>};
-  return kinds;
-}
+std::span<const families::KernelKind> own_kernel_kinds() { return families::only_kernel_kind<AskedWords>(); }
 
 }  // namespace wavejit::cache_append

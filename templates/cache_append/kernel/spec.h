@@ -8,13 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <type_traits>
 
-#include "families/kernel/kernel_spec.h"
+#include "families/kernel/kernel_of.h"
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
 #include "templates/attention/kernel/output_scale.h"
@@ -85,6 +84,7 @@ inline constexpr float least_tile_scale = 0x1p-100F;
 
 // What a problem asks for.
 struct AskedWords {
+  static constexpr std::string_view family = "cache_append";
   DataType source = DataType::bf16;
   DataType cache = DataType::bf16;
   Access source_access = Access::vectors;
@@ -97,39 +97,28 @@ struct AskedWords {
   bool operator==(const AskedWords&) const = default;
 };
 
-struct AppendKernel : AskedWords {
-  static constexpr std::string_view kernel = "cache_append";
-  static constexpr std::string_view family = "cache_append";
-
-  std::string target;
-  Lowering lowering = Lowering::llvm;
-
-  bool operator==(const AppendKernel&) const = default;
-};
+using AppendKernel = families::KernelOf<AskedWords>;
 
 // How each is told, in the order of the text, and in how many bits of a shape's code.
-inline constexpr auto word_table = std::tuple{
-    families::named<&AskedWords::source, operand_types, AppendKernel, 3>(
-        {.accepted = "fp16, bf16", .missing = "data type (fp16 or bf16)", .supported = "from"}),
-    families::named<&AskedWords::cache, attention::data_types, AppendKernel, 4>(
-        {.accepted = "cache=", .missing = "cache=<type>", .supported = "to"}),
-    families::named<&AskedWords::source_access, access_names, AppendKernel, 1>(
-        {.accepted = "source=", .missing = "source=<vectors|elements>"}),
-    families::named<&AskedWords::key_access, access_names, AppendKernel, 1>(
-        {.accepted = "keys=", .missing = "keys=<vectors|elements>"}),
-    families::named<&AskedWords::value_access, access_names, AppendKernel, 1>(
-        {.accepted = "values=", .missing = "values=<vectors|elements>"}),
-    families::named<&AskedWords::rotary, rotary_names, AppendKernel, 2>(
-        {.accepted = "rotary=", .missing = "rotary=<none|halves|interleaved>"}),
-    families::named<&AskedWords::angles, angle_names, AppendKernel, 3>({.accepted = "angles="}),
-    families::named<&AskedWords::queries, access_names, AppendKernel, 2>({.accepted = "queries="}),
-    families::named<&AskedWords::scales, scale_names, AppendKernel, 3>({.accepted = "scales="}),
-    families::target_word<AppendKernel>(),
-    families::lowering_word<AppendKernel>(),
-};
+constexpr auto word_table_of(std::type_identity<AskedWords>) {
+  return families::kernel_words<AskedWords>(
+      families::named<&AskedWords::source, operand_types, AppendKernel, 3>(
+          {.accepted = "fp16, bf16", .missing = "data type (fp16 or bf16)", .supported = "from"}),
+      families::named<&AskedWords::cache, attention::data_types, AppendKernel, 4>(
+          {.accepted = "cache=", .missing = "cache=<type>", .supported = "to"}),
+      families::named<&AskedWords::source_access, access_names, AppendKernel, 1>(
+          {.accepted = "source=", .missing = "source=<vectors|elements>"}),
+      families::named<&AskedWords::key_access, access_names, AppendKernel, 1>(
+          {.accepted = "keys=", .missing = "keys=<vectors|elements>"}),
+      families::named<&AskedWords::value_access, access_names, AppendKernel, 1>(
+          {.accepted = "values=", .missing = "values=<vectors|elements>"}),
+      families::named<&AskedWords::rotary, rotary_names, AppendKernel, 2>(
+          {.accepted = "rotary=", .missing = "rotary=<none|halves|interleaved>"}),
+      families::named<&AskedWords::angles, angle_names, AppendKernel, 3>({.accepted = "angles="}),
+      families::named<&AskedWords::queries, access_names, AppendKernel, 2>({.accepted = "queries="}),
+      families::named<&AskedWords::scales, scale_names, AppendKernel, 3>({.accepted = "scales="}));
+}
 
-std::string to_text(const AppendKernel& spec);
-std::expected<AppendKernel, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const AppendKernel& spec);
 std::size_t argument_bytes(const AppendKernel& spec);
 

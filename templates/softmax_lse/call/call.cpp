@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "templates/attention/call/device_lengths.h"
-#include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/softmax_lse/call/descriptor.h"
@@ -38,14 +37,12 @@ Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_st
 }
 
 SoftmaxCall::SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem,
-                         const boards::Board& target, const families::Toggles& toggles)
-    : Call(problem.shape.shape()), call_(call), problem_(problem), target_(target), toggles_(toggles) {
-  report = call.head.report;
+                         const boards::Board& board, const families::Toggles& toggles)
+    : CallOf(call, problem, board, toggles) {
   judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
 }
 
-Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* /*memory*/,
-                               families::LaunchPlan& plan) {
+Result<void> SoftmaxCall::plan(Kernels /*kernels*/, const void* /*memory*/, families::LaunchPlan& plan) {
   const auto scores_bytes = static_cast<std::uint64_t>(bytes_of(problem_.shape.scores));
   const auto weights_bytes = static_cast<std::uint64_t>(bytes_of(problem_.shape.weights));
   arguments_ = {
@@ -56,12 +53,7 @@ Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*ke
       .scores_batch_stride = stride_bytes(call_.scores, 0, scores_bytes),
       .scores_head_stride = stride_bytes(call_.scores, 1, scores_bytes),
       .scores_row_stride = static_cast<std::uint32_t>(stride_bytes(call_.scores, 2, scores_bytes)),
-      .query_length = problem_.query_length,
-      .key_length = problem_.key_length,
-      .causal_offset = problem_.causal_prefix,
-      .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
-      .window_left = problem_.window_left,
-      .window_right = problem_.window_right,
+      .seen = attention::seen_arguments(problem_.query_length, problem_.key_length, problem_.seen),
       .scale_log2e = problem_.scale_log2e,
       .rescale_threshold = toggles_.lazy_rescale ? attention::lazy_rescale_threshold : 0,
   };
@@ -75,19 +67,13 @@ Result<void> SoftmaxCall::plan(std::span<const families::KernelSpec* const> /*ke
     arguments_.lse_head_stride = stride_bytes(call_.lse, 1, sizeof(float));
   }
   const Geometry geometry =
-      geometry_of(problem_, std::max(arguments_.scores_row_stride, arguments_.weights_row_stride), target_);
+      geometry_of(problem_, std::max(arguments_.scores_row_stride, arguments_.weights_row_stride), board_);
   arguments_.rows = geometry.rows;
   arguments_.tile_shift = geometry.tile_shift;
-  plan.add({.grid_x = (problem_.query_length + geometry.rows - 1) / geometry.rows,
-            .grid_y = problem_.heads,
-            .grid_z = problem_.batch,
-            .threads = threads,
-            .arguments = &arguments_,
-            .argument_bytes = sizeof arguments_});
+  plan.add({.x = (problem_.query_length + geometry.rows - 1) / geometry.rows, .y = problem_.heads, .z = problem_.batch},
+           threads, arguments_);
   return {};
 }
-
-SoftmaxCall::WhenMissing SoftmaxCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string SoftmaxCall::descriptor(Line line) const {
   ProblemDescriptor descriptor = {

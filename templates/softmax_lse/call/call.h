@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "families/call/call_of.h"
 #include "templates/softmax_lse/call/problem.h"
 
 namespace wavejit::softmax_lse {
@@ -15,22 +16,15 @@ struct Geometry {
 };
 Geometry geometry_of(const SoftmaxProblem& problem, std::uint64_t largest_row_stride, const boards::Board& target);
 
-class SoftmaxCall final : public families::Call {
+class SoftmaxCall final : public families::CallOf<wavejit_softmax_lse_arguments, SoftmaxProblem> {
  public:
-  // What it is given must outlive it.
-  SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem, const boards::Board& target,
+  SoftmaxCall(const wavejit_softmax_lse_arguments& call, const SoftmaxProblem& problem, const boards::Board& board,
               const families::Toggles& toggles);
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
-  WhenMissing when_missing() const override;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
 
  private:
-  const wavejit_softmax_lse_arguments& call_;
-  const SoftmaxProblem& problem_;
-  const boards::Board& target_;
-  const families::Toggles& toggles_;
   Arguments arguments_;
 };
 

@@ -57,11 +57,6 @@ WordTable make_rows() {
   };
 }
 
-const WordTable& descriptor_rows() {
-  static const WordTable rows = make_rows();
-  return rows;
-}
-
 // What the words must say together, and what follows from them.
 Result<void> finish(Said& said) {
   if (!said.says_weights) said.weights = said.scores;
@@ -77,6 +72,8 @@ Result<void> finish(Said& said) {
   return {};
 }
 
+using Lines = families::LinesOf<Said, make_rows, finish>;
+
 }  // namespace
 
 SoftmaxShape ProblemDescriptor::shape() const {
@@ -87,12 +84,10 @@ SoftmaxShape ProblemDescriptor::shape() const {
            .access = access_of(scores, written, key_length, unaligned)}};
 }
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, SoftmaxKernel::family, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(SoftmaxKernel::family, text); }
 
 std::string to_text(const ProblemDescriptor& descriptor) {
-  return families::line_of(SoftmaxKernel::family, descriptor_rows(), Said{descriptor});
+  return Lines::text(SoftmaxKernel::family, Said{descriptor});
 }
 
 }  // namespace wavejit::softmax_lse

@@ -11,41 +11,34 @@
 namespace wavejit::softmax_lse {
 namespace {
 
+using families::Explanation;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
 struct Described final : families::DescribedBy<ProblemDescriptor> {
   using DescribedBy::DescribedBy;
 
-  Result<families::Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
+  Result<Shape> shape(const boards::Board& /*board*/, const Toggles& /*toggles*/) const override {
     return descriptor_.shape().shape();
   }
 };
 
-class SoftmaxLse final : public families::FamilyOf<SoftmaxShape, Described, parse_descriptor> {
+class SoftmaxLse final : public families::FamilyOfKernel<SoftmaxKernel, SoftmaxShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return SoftmaxKernel::family; }
-
-  Result<families::Route> kernels_of(const SoftmaxShape& shape, const Target& target,
-                                     const Toggles& toggles) const override {
-    return families::route_of(SoftmaxKernel{shape, std::string(target.id), toggles.lowering});
-  }
-
-  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
-                                const Toggles& /*toggles*/) const override {
-    const SoftmaxShape of = SoftmaxShape::of(shape.code);
+  Explanation explain_shape(const SoftmaxShape& of, const Target& target, const Toggles& /*toggles*/) const override {
     const bool resident = of.rows == Rows::resident;
     return {.description = std::string("two lanes a tile of ") + std::to_string(attention::tile_keys) + " scores, " +
                            (resident ? "read once" : "read twice") +
                            (of.access == Access::vectors ? "" : ", an element at a time"),
-            .cost = std::to_string(threads) + " threads, up to " + std::to_string(512 / waves_per_simd) + " VGPRs, " +
+            .cost = families::cost_of(threads, waves_per_simd, target) + ", " +
                     std::to_string(tiles_of_workgroup * attention::tile_keys) + " scores a workgroup",
             .refused = {}};
   }
 
-  std::vector<families::Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
+  std::vector<Shape> every_shape(const Target& /*target*/, const Toggles& /*toggles*/) const override {
     // Weights of the scores' type; other pairs are a line of a list.
-    std::vector<families::Shape> shapes;
+    std::vector<Shape> shapes;
     for (const auto& [type, name] : data_types)
       for (const auto& [rows, rows_name] : rows_names)
         for (const bool unaligned : {false, true}) {
@@ -57,18 +50,13 @@ class SoftmaxLse final : public families::FamilyOf<SoftmaxShape, Described, pars
   }
 
   std::string supported(const Target& target) const override {
-    const SoftmaxKernel plain = {{}, std::string(target.id)};
     const auto has = [](const SoftmaxKernel& spec) { return !refusal_of(spec); };
-    return families::supported_words<SoftmaxKernel>(families::texts_of(word_table), plain, has) +
-           " or none; masks none causal window; LSE on request; rows of any length";
+    return words_on(target, has) + " or none; masks none causal window; LSE on request; rows of any length";
   }
 };
 
 }  // namespace
 
-const families::Family& family() {
-  static const SoftmaxLse one;
-  return one;
-}
+const families::Family& family() { return families::only<SoftmaxLse>(); }
 
 }  // namespace wavejit::softmax_lse

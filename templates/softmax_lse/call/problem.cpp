@@ -18,10 +18,9 @@ namespace wavejit::softmax_lse {
 namespace {
 
 using families::range_of;
-using families::refusal::bad;
 using families::refusal::dtype_text;
 using families::refusal::pointer_text;
-using families::refusal::refuse;
+using families::refusal::refused;
 using families::refusal::up_to;
 
 using attention::type_of;
@@ -42,12 +41,6 @@ struct Tensor {
 constexpr std::int64_t max_row_stride_bytes = std::int64_t{1} << 31;
 constexpr std::int64_t max_outer_stride = attention::max_batch_stride;
 using attention::tensor_limit_bytes;
-
-[[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
-                                           const std::string& accepted,
-                                           wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
-  return refuse(bad(status, where, value, accepted));
-}
 
 // Sizes are known to be in range. The stride of a dimension with one element is never used and may be anything.
 Check check_strides(const Tensor& named, std::int64_t bytes) {
@@ -142,18 +135,6 @@ bool is_unaligned(const wavejit_tensor& t) {
   return reinterpret_cast<std::uintptr_t>(t.data) % 4 != 0 || odd(0) || odd(1) || odd(2);
 }
 
-}  // namespace
-
-families::Shape SoftmaxShape::shape() const {
-  return {.family = &family(), .code = families::code_of<families::BitsOfTable<decltype(word_table)>>(*this)};
-}
-
-SoftmaxShape SoftmaxShape::of(std::uint64_t code) {
-  return families::shape_of_code<families::BitsOfTable<decltype(word_table)>, SoftmaxShape>(code);
-}
-
-namespace {
-
 // What the parts have and this family has not.
 constexpr auto absent_fields = attention::without_mask_kinds<wavejit_softmax_lse_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_softmax_lse_arguments, mask.causal_flags), 8},
@@ -194,13 +175,9 @@ Result<SoftmaxProblem> check(const wavejit_softmax_lse_arguments* arguments) {
       .scale_log2e = scale_log2e.value_or(0.0F),
   };
   if (!scale_log2e) return std::unexpected(scale_log2e.error());
-  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, keys);
-  if (!mask) return std::unexpected(mask.error());
-  const attention::MaskChoice window = attention::as_window(*mask);
-  problem.window_left = window.left;
-  problem.window_right = window.right;
-  problem.bottom_right = call.mask.bits != WAVEJIT_MASK_NONE && (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
+  const Result<attention::SeenKeys> seen = attention::check_seen_keys(call.mask, keys);
+  if (!seen) return std::unexpected(seen.error());
+  problem.seen = *seen;
   constexpr std::uint32_t known =
       WAVEJIT_CHECK_LENGTHS | WAVEJIT_SCALE_IS_ZERO | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   step = attention::check_flags(call.head.flags, known, call.scale);

@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "templates/attention/call/limits.h"
+#include "templates/attention/call/mask.h"
 #include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::softmax_lse {
@@ -17,11 +19,7 @@ using families::Result;
 const families::Family& family();
 
 // Everything of a call that changes code.
-struct SoftmaxShape : AskedWords {
-  bool operator==(const SoftmaxShape&) const = default;
-  families::Shape shape() const;
-  static SoftmaxShape of(std::uint64_t code);
-};
+using SoftmaxShape = families::ShapeOf<AskedWords, families::AskedBits<AskedWords>, family>;
 
 // Pointers and strides stay where the caller put them.
 struct SoftmaxProblem {
@@ -31,10 +29,7 @@ struct SoftmaxProblem {
   std::uint32_t query_length = 0;
   std::uint32_t key_length = 0;
   float scale_log2e = 0;
-  bool bottom_right = false;
-  std::int32_t causal_prefix = 0;
-  std::int32_t window_left = unlimited_window;
-  std::int32_t window_right = unlimited_window;
+  attention::SeenKeys seen = {};
 };
 
 // Heads are the y, batches the z dimension of the grid.

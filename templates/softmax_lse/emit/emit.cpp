@@ -52,8 +52,8 @@ struct Lane {
   Value* end;
 };
 
-constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
-                                                   .right = offsetof(Arguments, window_right)};
+constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, seen.window_left),
+                                                   .right = offsetof(Arguments, seen.window_right)};
 
 struct KeyCount {
   Value* keys;
@@ -63,7 +63,7 @@ KeyCount keys_of_sequence(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
   // No sum of a length with a row and an offset overflows.
   constexpr int most_told = 1 << 29;
-  Value* keys = kernel.argument_i32(offsetof(Arguments, key_length));
+  Value* keys = kernel.argument_i32(offsetof(Arguments, seen.key_length));
   Value* lengths = kernel.argument_i64(offsetof(Arguments, key_lengths));
   const Values counts = language::if_uniform(
       kernel, ir.CreateIsNotNull(lengths), language::Likelihood::even, {keys, keys}, [&](const Values& all) {
@@ -85,13 +85,13 @@ attention::KeyRange keys_of(Kernel& kernel, Value* row, Value* diagonal, Value* 
 Workgroup begin_workgroup(Kernel& kernel) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* most = kernel.argument_i32(offsetof(Arguments, rows));
-  Value* queries = kernel.argument_i32(offsetof(Arguments, query_length));
+  Value* queries = kernel.argument_i32(offsetof(Arguments, seen.query_length));
   Value* first_row = ir.CreateMul(kernel.workgroup_x(), most);
   Value* rows = minimum(kernel, ir.CreateSub(queries, first_row), most);
   const auto [keys, told] = keys_of_sequence(kernel);
   Value* diagonal = ir.CreateAdd(
-      kernel.argument_i32(offsetof(Arguments, causal_offset)),
-      ir.CreateAnd(ir.CreateSub(told, queries), kernel.argument_i32(offsetof(Arguments, bottom_right_mask))));
+      kernel.argument_i32(offsetof(Arguments, seen.causal_offset)),
+      ir.CreateAnd(ir.CreateSub(told, queries), kernel.argument_i32(offsetof(Arguments, seen.bottom_right_mask))));
   // The diagonal moves with the row: the first row has the first key, the last row the last one.
   Value* begin = keys_of(kernel, first_row, diagonal, keys).begin;
   Value* last_row = ir.CreateSub(ir.CreateAdd(first_row, rows), kernel.constant(1));
@@ -175,7 +175,7 @@ class Emission {
     const PartStatistics row = {.maximum = end[1], .sum = end[2]};
     store_log_sum_exp(row);
     // Once more from key 0: keys that a row does not see get a weight of 0.
-    Value* keys = kernel_.argument_i32(offsetof(Arguments, key_length));
+    Value* keys = kernel_.argument_i32(offsetof(Arguments, seen.key_length));
     if_weights([&](const WeightWriter& writer) {
       language::loop_in_phases(
           kernel_, 1, {kernel_.constant(0)},
@@ -206,7 +206,7 @@ class Emission {
     base = ir().CreateAdd(base, ir().CreateMul(wide(workgroup_.first_row), wide(stride)));
     Value* before_last = ir().CreateMul(ir().CreateSub(workgroup_.rows, kernel_.constant(1)), stride);
     Value* row =
-        ir().CreateMul(kernel_.argument_i32(offsetof(Arguments, key_length)), kernel_.constant(bytes_of(type)));
+        ir().CreateMul(kernel_.argument_i32(offsetof(Arguments, seen.key_length)), kernel_.constant(bytes_of(type)));
     return {kernel_, base, ir().CreateAdd(before_last, row)};
   }
 
@@ -289,7 +289,7 @@ class Emission {
         Value* weight = ir().CreateFMul(softmax_.exp2(softmax_.exponent(score, shift)), inverse);
         part.value = ir().CreateInsertElement(part.value, weight, static_cast<std::uint64_t>(r));
       }
-    writer.write(weights, place, lane_.in_rows, kernel_.argument_i32(offsetof(Arguments, key_length)));
+    writer.write(weights, place, lane_.in_rows, kernel_.argument_i32(offsetof(Arguments, seen.key_length)));
   }
 
   Kernel& kernel_;

@@ -8,15 +8,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <type_traits>
 
-#include "families/kernel/kernel_spec.h"
+#include "families/kernel/kernel_of.h"
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/arguments.h"
 #include "templates/attention/kernel/types.h"
 
 namespace wavejit::softmax_lse {
@@ -45,6 +45,7 @@ inline constexpr families::Names<Access, 2> access_names = {
 
 // What a problem asks for.
 struct AskedWords {
+  static constexpr std::string_view family = "softmax_lse";
   DataType scores = DataType::fp32;
   DataType weights = DataType::fp32;  // of a call that writes none: the scores'
   Rows rows = Rows::resident;
@@ -52,34 +53,23 @@ struct AskedWords {
   bool operator==(const AskedWords&) const = default;
 };
 
-struct SoftmaxKernel : AskedWords {
-  static constexpr std::string_view kernel = "softmax_lse";
-  static constexpr std::string_view family = "softmax_lse";
-
-  std::string target;
-  Lowering lowering = Lowering::llvm;
-
-  bool operator==(const SoftmaxKernel&) const = default;
-};
+using SoftmaxKernel = families::KernelOf<AskedWords>;
 
 // How each is told, in the order of the text, and in how many bits of a shape's code.
-inline constexpr auto word_table = std::tuple{
-    families::named<&AskedWords::scores, data_types, SoftmaxKernel, 2>(
-        {.accepted = "fp32, fp16, bf16",
-         .missing = "data type of the scores (fp32, fp16 or bf16)",
-         .supported = "scores"}),
-    families::named<&AskedWords::weights, data_types, SoftmaxKernel, 2>(
-        {.accepted = "weights=", .missing = "weights=<fp32|fp16|bf16>", .supported = "weights"}),
-    families::named<&AskedWords::rows, rows_names, SoftmaxKernel, 1>(
-        {.accepted = "rows=", .missing = "rows=<resident|streamed>"}),
-    families::named<&AskedWords::access, access_names, SoftmaxKernel, 1>(
-        {.accepted = "access=", .missing = "access=<vectors|elements>"}),
-    families::target_word<SoftmaxKernel>(),
-    families::lowering_word<SoftmaxKernel>(),
-};
+constexpr auto word_table_of(std::type_identity<AskedWords>) {
+  return families::kernel_words<AskedWords>(
+      families::named<&AskedWords::scores, data_types, SoftmaxKernel, 2>(
+          {.accepted = "fp32, fp16, bf16",
+           .missing = "data type of the scores (fp32, fp16 or bf16)",
+           .supported = "scores"}),
+      families::named<&AskedWords::weights, data_types, SoftmaxKernel, 2>(
+          {.accepted = "weights=", .missing = "weights=<fp32|fp16|bf16>", .supported = "weights"}),
+      families::named<&AskedWords::rows, rows_names, SoftmaxKernel, 1>(
+          {.accepted = "rows=", .missing = "rows=<resident|streamed>"}),
+      families::named<&AskedWords::access, access_names, SoftmaxKernel, 1>(
+          {.accepted = "access=", .missing = "access=<vectors|elements>"}));
+}
 
-std::string to_text(const SoftmaxKernel& spec);
-std::expected<SoftmaxKernel, std::string> parse_spec(std::string_view text);
 std::optional<std::string> refusal_of(const SoftmaxKernel& spec);
 std::size_t argument_bytes(const SoftmaxKernel& spec);
 
@@ -110,14 +100,7 @@ struct Arguments {
   std::uint64_t lse_head_stride = 0;
   std::uint32_t scores_row_stride = 0;
   std::uint32_t weights_row_stride = 0;
-  std::uint32_t query_length = 0;
-  std::uint32_t key_length = 0;
-  // Row q stands at key q + causal_offset + ((keys − query_length) & bottom_right_mask), its diagonal, and sees the
-  // keys from diagonal − window_left to diagonal + window_right.
-  std::int32_t causal_offset = 0;
-  std::uint32_t bottom_right_mask = 0;
-  std::int32_t window_left = 0;
-  std::int32_t window_right = 0;
+  attention::SeenArguments seen;
   float scale_log2e = 0;
   float rescale_threshold = 0;
   std::uint32_t rows = 0;        // of a workgroup: at most tiles_of_workgroup >> tile_shift

@@ -5,7 +5,6 @@
 
 #include "templates/attention/call/data_type.h"
 #include "templates/attention/call/device_lengths.h"
-#include "templates/attention/call/flags.h"
 #include "templates/attention/call/numbers.h"
 #include "templates/sparse_indexer/call/descriptor.h"
 
@@ -54,14 +53,10 @@ Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std
 }
 
 IndexerCall::IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem,
-                         const boards::Board& board, const families::Toggles& /*toggles*/)
-    : Call(problem.shape.shape()),
-      call_(call),
-      problem_(problem),
-      board_(board),
+                         const boards::Board& board, const families::Toggles& toggles)
+    : CallOf(call, problem, board, toggles),
       parts_(parts_of(problem, board)),
       rounds_{.sequences = problem.batch, .rows = problem.query_length} {
-  report = call.head.report;
   workspace = call.split.workspace;
   judges_device_memory = (call.head.flags & WAVEJIT_CHECK_LENGTHS) != 0 && call.key_lengths != nullptr;
   const Parts whole = {.count = 1, .keys = problem.key_length};
@@ -86,19 +81,13 @@ RowArguments IndexerCall::rows_of_round() const {
   return {.key_lengths = address(call_.key_lengths),
           .key_begins = address(call_.key_begins),
           .key_ends = address(call_.key_ends),
-          .query_length = problem_.query_length,
-          .key_length = problem_.key_length,
-          .causal_offset = problem_.causal_prefix,
-          .bottom_right_mask = problem_.bottom_right ? ~std::uint32_t{0} : 0,
-          .window_left = problem_.window_left,
-          .window_right = problem_.window_right,
+          .seen = attention::seen_arguments(problem_.query_length, problem_.key_length, problem_.seen),
           .first_batch = first_batch,
           .first_row = first_row,
           .end_row = std::min(first_row + rounds_.rows, problem_.query_length)};
 }
 
-Result<void> IndexerCall::plan(std::span<const families::KernelSpec* const> /*kernels*/, const void* memory,
-                               families::LaunchPlan& plan) {
+Result<void> IndexerCall::plan(Kernels /*kernels*/, const void* memory, families::LaunchPlan& plan) {
   const RowArguments rows = rows_of_round();
   sequences_ = std::min(rounds_.sequences, problem_.batch - rows.first_batch);
   if (problem_.keeps_scores) {
@@ -149,12 +138,9 @@ void IndexerCall::add_scores(const RowArguments& rows, families::LaunchPlan& pla
     constexpr std::uint32_t granule_shift = 4;
     scores_arguments_.granule_shift = call_.keys.sizes[1] == 1 ? 0 : granule_shift;
   }
-  plan.add({.grid_x = (round_rows + (1U << geometry.rows_shift) - 1) >> geometry.rows_shift,
-            .grid_y = geometry.runs,
-            .grid_z = sequences_,
-            .threads = scores_threads,
-            .arguments = &scores_arguments_,
-            .argument_bytes = sizeof scores_arguments_});
+  plan.add(
+      {.x = (round_rows + (1U << geometry.rows_shift) - 1) >> geometry.rows_shift, .y = geometry.runs, .z = sequences_},
+      scores_threads, scores_arguments_);
 }
 
 void IndexerCall::add_select(const RowArguments& rows, const void* memory, families::LaunchPlan& plan) {
@@ -198,10 +184,10 @@ void IndexerCall::add_select(const RowArguments& rows, const void* memory, famil
   plan.add(launch, kernel);
 
   const std::uint32_t columns = parts_.count * problem_.top_k;
-  merge_arguments_.rows = {.query_length = problem_.query_length,
-                           .key_length = columns,
-                           .window_left = unlimited_window,
-                           .window_right = unlimited_window,
+  merge_arguments_.rows = {.seen = {.query_length = problem_.query_length,
+                                    .key_length = columns,
+                                    .window_left = unlimited_window,
+                                    .window_right = unlimited_window},
                            .first_batch = rows.first_batch,
                            .first_row = rows.first_row,
                            .end_row = rows.end_row};
@@ -214,8 +200,6 @@ void IndexerCall::add_select(const RowArguments& rows, const void* memory, famil
   launch.arguments = &merge_arguments_;
   plan.add(launch, kernel);
 }
-
-IndexerCall::WhenMissing IndexerCall::when_missing() const { return attention::when_missing(call_.head.flags); }
 
 std::string IndexerCall::descriptor(Line /*line*/) const {
   ProblemDescriptor descriptor = {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "families/call/call_of.h"
 #include "templates/sparse_indexer/call/problem.h"
 
 namespace wavejit::sparse_indexer {
@@ -18,14 +19,11 @@ struct Geometry {
 Geometry geometry_of(const IndexerProblem& problem, std::uint32_t sequences, std::uint32_t rows,
                      const boards::Board& board);
 
-class IndexerCall final : public families::Call {
+class IndexerCall final : public families::CallOf<wavejit_sparse_indexer_arguments, IndexerProblem> {
  public:
-  // What it is given must outlive it.
   IndexerCall(const wavejit_sparse_indexer_arguments& call, const IndexerProblem& problem, const boards::Board& board,
               const families::Toggles& toggles);
-  Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                    families::LaunchPlan& plan) override;
-  WhenMissing when_missing() const override;
+  Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
   Result<void> judge(families::DeviceMemory& memory) const override;
   families::WorkspaceWords workspace_words() const override;
@@ -35,9 +33,6 @@ class IndexerCall final : public families::Call {
   void add_scores(const RowArguments& rows, families::LaunchPlan& plan);
   void add_select(const RowArguments& rows, const void* memory, families::LaunchPlan& plan);
 
-  const wavejit_sparse_indexer_arguments& call_;
-  const IndexerProblem& problem_;
-  const boards::Board& board_;
   Parts parts_;
   Rounds rounds_;
   // The scores of the round that is planned, as if they began with batch 0, row 0.

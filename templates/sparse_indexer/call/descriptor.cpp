@@ -81,11 +81,6 @@ WordTable make_rows() {
   };
 }
 
-const WordTable& descriptor_rows() {
-  static const WordTable rows = make_rows();
-  return rows;
-}
-
 // What the words must say together, and what follows from them.
 Result<void> finish(ProblemDescriptor& said) {
   if (said.type == DataType::fp32) {
@@ -113,10 +108,12 @@ Result<void> finish(ProblemDescriptor& said) {
   return attention::check_lengths("k_lengths", said.key_lengths, said.batch, said.key_length);
 }
 
+using Lines = families::LinesOf<ProblemDescriptor, make_rows, finish>;
+
 }  // namespace
 
 IndexerShape ProblemDescriptor::shape() const {
-  IndexerShape shape = {.scores = type != DataType::fp32, .selects = top_k != 0};
+  IndexerShape shape = {{.scores = type != DataType::fp32, .selects = top_k != 0}};
   if (!shape.scores) return shape;
   shape.type = type;
   shape.set_heads(heads);
@@ -124,12 +121,8 @@ IndexerShape ProblemDescriptor::shape() const {
   return shape;
 }
 
-Result<ProblemDescriptor> parse_descriptor(std::string_view text) {
-  return families::read_line(text, family_name, descriptor_rows(), finish);
-}
+Result<ProblemDescriptor> parse_descriptor(std::string_view text) { return Lines::read(family_name, text); }
 
-std::string to_text(const ProblemDescriptor& descriptor) {
-  return families::line_of(family_name, descriptor_rows(), descriptor);
-}
+std::string to_text(const ProblemDescriptor& descriptor) { return Lines::text(family_name, descriptor); }
 
 }  // namespace wavejit::sparse_indexer

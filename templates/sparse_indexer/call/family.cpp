@@ -15,6 +15,9 @@
 namespace wavejit::sparse_indexer {
 namespace {
 
+using families::Explanation;
+using families::Route;
+using families::Shape;
 using families::Toggles;
 using targets::Target;
 
@@ -47,7 +50,7 @@ Result<void> check_slices(const ProblemDescriptor& descriptor) {
 struct Described final : families::DescribedBy<ProblemDescriptor> {
   using DescribedBy::DescribedBy;
 
-  Result<families::Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
+  Result<Shape> shape(const boards::Board& board, const Toggles& toggles) const override {
     if (auto slices = check_slices(descriptor_); !slices) return std::unexpected(std::move(slices.error()));
     IndexerShape shape = descriptor_.shape();
     shape.shared = shape.scores && sharing_of(board, toggles, descriptor_.query_length);
@@ -55,13 +58,10 @@ struct Described final : families::DescribedBy<ProblemDescriptor> {
   }
 };
 
-class SparseIndexer final : public families::FamilyOf<IndexerShape, Described, parse_descriptor> {
+class SparseIndexer final : public families::FamilyOf<ScoresKernel, IndexerShape, Described, parse_descriptor> {
  public:
-  std::string_view name() const override { return family_name; }
-
-  Result<families::Route> kernels_of(const IndexerShape& of, const Target& target,
-                                     const Toggles& toggles) const override {
-    families::Route route;
+  Result<Route> kernels_of(const IndexerShape& of, const Target& target, const Toggles& toggles) const override {
+    Route route;
     if (of.scores) {
       const ScoresKernel scores = scores_of(of, target, toggles);
       if (const auto refusal = refusal_of(scores)) return fail(WAVEJIT_UNSUPPORTED, *refusal);
@@ -87,10 +87,9 @@ class SparseIndexer final : public families::FamilyOf<IndexerShape, Described, p
                         [type](IndexerShape& other) { other.type = type; });
   }
 
-  families::Explanation explain(const families::Shape& shape, const Target& /*target*/,
-                                const Toggles& /*toggles*/) const override {
-    const IndexerShape of = IndexerShape::of(shape.code);
-    families::Explanation explanation;
+  Explanation explain_shape(const IndexerShape& of, const Target& /*target*/,
+                            const Toggles& /*toggles*/) const override {
+    Explanation explanation;
     if (of.scores) {
       const std::string tiles = "tiles of " + std::to_string(tile_keys);
       explanation.description = of.shared ? "scores: a workgroup has " + std::to_string(scores_waves) +
@@ -107,15 +106,15 @@ class SparseIndexer final : public families::FamilyOf<IndexerShape, Described, p
     return explanation;
   }
 
-  std::vector<families::Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
+  std::vector<Shape> every_shape(const Target& target, const Toggles& /*toggles*/) const override {
     // Whole blocks of heads, as every published indexer has them; other numbers are a line of a list.
-    std::vector<families::Shape> shapes;
+    std::vector<Shape> shapes;
     for (const auto& [type, name] : key_types) {
       if (attention::is_narrow(type) && attention::encoding_of(type) != target.fp8) continue;
       for (const auto& [blocks, heads] : head_names)
         for (const bool paged : {false, true})
           for (const bool shared : {false, true})
-            shapes.push_back(IndexerShape{.type = type, .blocks = blocks, .paged = paged, .shared = shared}.shape());
+            shapes.push_back(IndexerShape{{.type = type, .blocks = blocks, .paged = paged, .shared = shared}}.shape());
     }
     return shapes;
   }
@@ -135,9 +134,6 @@ class SparseIndexer final : public families::FamilyOf<IndexerShape, Described, p
 
 }  // namespace
 
-const families::Family& family() {
-  static const SparseIndexer one;
-  return one;
-}
+const families::Family& family() { return families::only<SparseIndexer>(); }
 
 }  // namespace wavejit::sparse_indexer

@@ -26,23 +26,11 @@ namespace refusal = families::refusal;
 using Call = wavejit_sparse_indexer_arguments;
 using Check = Result<void>;
 using families::Range;
-using refusal::bad;
 using refusal::Named;
 using refusal::pointer_text;
 using refusal::refuse;
+using refusal::refused;
 using refusal::up_to;
-
-using ShapeBits =
-    families::BitFields<families::Bits<&IndexerShape::scores, 1>, families::Bits<&IndexerShape::selects, 1>,
-                        families::Bits<&IndexerShape::type, 3>, families::Bits<&IndexerShape::blocks, 3>,
-                        families::Bits<&IndexerShape::cut, 1>, families::Bits<&IndexerShape::paged, 1>,
-                        families::Bits<&IndexerShape::shared, 1>>;
-
-[[gnu::cold, gnu::noinline]] Check refused(const std::string& where, const std::string& value,
-                                           const std::string& accepted,
-                                           wavejit_status status = WAVEJIT_INVALID_ARGUMENT) {
-  return refuse(bad(status, where, value, accepted));
-}
 
 // Sizes as `wanted`, each of them said by `sources`.
 Check check_wanted(const Named& named, const std::array<std::int64_t, 4>& wanted,
@@ -260,15 +248,10 @@ Check check_workspace(const Call& call, const IndexerProblem& problem) {
 
 }  // namespace
 
-void IndexerShape::set_heads(std::int64_t heads) {
+void ShapeWords::set_heads(std::int64_t heads) {
   blocks = static_cast<int>((heads + block_heads - 1) / block_heads);
   cut = heads % block_heads != 0;
 }
-
-families::Shape IndexerShape::shape() const {
-  return {.family = &family(), .code = families::code_of<ShapeBits>(*this)};
-}
-IndexerShape IndexerShape::of(std::uint64_t code) { return families::shape_of_code<ShapeBits, IndexerShape>(code); }
 
 void take_rows(IndexerProblem& problem, const targets::Target& target, const families::Toggles& toggles) {
   problem.shape.shared = problem.shape.scores && sharing_of(target, toggles, problem.query_length);
@@ -394,13 +377,9 @@ Result<IndexerProblem> check(const Call* arguments) {
   if (step) step = check_workspace(call, problem);
   if (!step) return std::unexpected(std::move(step.error()));
 
-  const Result<attention::MaskChoice> mask = attention::check_mask(call.mask, keys);
-  if (!mask) return std::unexpected(mask.error());
-  const attention::MaskChoice window = attention::as_window(*mask);
-  problem.window_left = window.left;
-  problem.window_right = window.right;
-  problem.bottom_right = call.mask.bits != WAVEJIT_MASK_NONE && (call.mask.bits & WAVEJIT_MASK_PREFIX) == 0;
-  problem.causal_prefix = static_cast<std::int32_t>(call.mask.causal_prefix);
+  const Result<attention::SeenKeys> seen = attention::check_seen_keys(call.mask, keys);
+  if (!seen) return std::unexpected(seen.error());
+  problem.seen = *seen;
   constexpr std::uint32_t known = WAVEJIT_CHECK_LENGTHS | WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   step = attention::check_flags(call.head.flags, known, 0);
   if (!step) return std::unexpected(std::move(step.error()));

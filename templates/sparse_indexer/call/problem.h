@@ -6,7 +6,9 @@
 
 #include "boards/board.h"
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "templates/attention/call/limits.h"
+#include "templates/attention/call/mask.h"
 #include "templates/attention/call/paging.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 
@@ -18,8 +20,7 @@ using families::Result;
 
 const families::Family& family();
 
-// Everything of a call that changes code.
-struct IndexerShape {
+struct ShapeWords {
   bool scores = true;  // they are computed; else they are given
   bool selects = true;
   DataType type = DataType::bf16;
@@ -27,13 +28,17 @@ struct IndexerShape {
   bool cut = false;
   bool paged = false;
   bool shared = false;  // rows share keys (kernel/rows.h)
-  bool operator==(const IndexerShape&) const = default;
+  bool operator==(const ShapeWords&) const = default;
 
   // Sets the words that follow from the number of heads.
   void set_heads(std::int64_t heads);
-  families::Shape shape() const;
-  static IndexerShape of(std::uint64_t code);
 };
+using ShapeBits = families::BitFields<families::Bits<&ShapeWords::scores, 1>, families::Bits<&ShapeWords::selects, 1>,
+                                      families::Bits<&ShapeWords::type, 3>, families::Bits<&ShapeWords::blocks, 3>,
+                                      families::Bits<&ShapeWords::cut, 1>, families::Bits<&ShapeWords::paged, 1>,
+                                      families::Bits<&ShapeWords::shared, 1>>;
+// Everything of a call that changes code.
+using IndexerShape = families::ShapeOf<ShapeWords, ShapeBits, family>;
 
 // Pointers and strides stay where the caller put them.
 struct IndexerProblem {
@@ -43,10 +48,7 @@ struct IndexerProblem {
   std::uint32_t key_length = 0;
   std::uint32_t heads = 0;
   std::uint32_t top_k = 0;
-  bool bottom_right = false;
-  std::int32_t causal_prefix = 0;
-  std::int32_t window_left = unlimited_window;
-  std::int32_t window_right = unlimited_window;
+  attention::SeenKeys seen = {};
   bool keeps_scores = false;  // no tensor takes them: they stand in the workspace until the list is made
 
   std::uint64_t rows() const { return std::uint64_t{batch} * query_length; }

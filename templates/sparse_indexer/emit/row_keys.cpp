@@ -35,8 +35,8 @@ Value* moved(Kernel& kernel, Value* base, Value* index, Value* stride) {
 RowKeys keys_of_row(Kernel& kernel, std::size_t rows, Value* batch, Value* row) {
   llvm::IRBuilder<>& ir = kernel.ir();
   Value* zero = kernel.constant(0);
-  Value* most = kernel.argument_i32(rows + offsetof(RowArguments, key_length));
-  Value* queries = kernel.argument_i32(rows + offsetof(RowArguments, query_length));
+  Value* most = kernel.argument_i32(rows + offsetof(RowArguments, seen.key_length));
+  Value* queries = kernel.argument_i32(rows + offsetof(RowArguments, seen.query_length));
   Value* length = element_or(kernel, rows + offsetof(RowArguments, key_lengths), batch, most);
   Value* told = maximum(kernel, length, zero);
   Value* keys = minimum(kernel, told, most);
@@ -45,11 +45,12 @@ RowKeys keys_of_row(Kernel& kernel, std::size_t rows, Value* batch, Value* row) 
   // has.
   constexpr int most_told = 1 << 29;
   told = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, told, kernel.constant(most_told));
-  Value* diagonal = ir.CreateAdd(
-      ir.CreateAdd(row, kernel.argument_i32(rows + offsetof(RowArguments, causal_offset))),
-      ir.CreateAnd(ir.CreateSub(told, queries), kernel.argument_i32(rows + offsetof(RowArguments, bottom_right_mask))));
-  const attention::WindowFields window = {.left = rows + offsetof(RowArguments, window_left),
-                                          .right = rows + offsetof(RowArguments, window_right)};
+  Value* diagonal =
+      ir.CreateAdd(ir.CreateAdd(row, kernel.argument_i32(rows + offsetof(RowArguments, seen.causal_offset))),
+                   ir.CreateAnd(ir.CreateSub(told, queries),
+                                kernel.argument_i32(rows + offsetof(RowArguments, seen.bottom_right_mask))));
+  const attention::WindowFields window = {.left = rows + offsetof(RowArguments, seen.window_left),
+                                          .right = rows + offsetof(RowArguments, seen.window_right)};
   const attention::KeyRange seen = attention::visible_keys(kernel, window, diagonal, keys);
   Value* number = ir.CreateAdd(ir.CreateMul(batch, queries), row);
   Value* first = element_or(kernel, rows + offsetof(RowArguments, key_begins), number, zero);

@@ -60,7 +60,7 @@ void ScoreRow::place(Value* batch, Value* row, Value* exists) {
   Value* row_of_scores = moved(kernel_, argument(offsetof(ScoresArguments, scores)), batch_,
                                argument(offsetof(ScoresArguments, scores_batch_stride)));
   row_of_scores = moved(kernel_, row_of_scores, row_, argument(offsetof(ScoresArguments, scores_row_stride)));
-  Value* keys = kernel_.argument_i32(offsetof(ScoresArguments, rows.key_length));
+  Value* keys = kernel_.argument_i32(offsetof(ScoresArguments, rows.seen.key_length));
   if (exists != nullptr) keys = ir().CreateSelect(exists, keys, kernel_.constant(0));
   scores_.emplace(kernel_, row_of_scores, ir().CreateShl(keys, 2));
 }

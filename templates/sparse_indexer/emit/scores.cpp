@@ -77,7 +77,7 @@ class ScoresEmission {
     Value* run = ir().CreateAdd(ir().CreateMul(kernel_.workgroup_y(), runs), ir().CreateLShr(kernel_.wave(), shift));
     Value* tiles = kernel_.argument_i32(offsetof(ScoresArguments, wave_tiles));
     first_tile_ = ir().CreateMul(run, tiles);
-    Value* all = tiles_of(kernel_, kernel_.argument_i32(offsetof(ScoresArguments, rows.key_length)));
+    Value* all = tiles_of(kernel_, kernel_.argument_i32(offsetof(ScoresArguments, rows.seen.key_length)));
     end_tile_ = minimum(kernel_, ir().CreateAdd(first_tile_, tiles), all);
     row_.place(batch_, row);
   }

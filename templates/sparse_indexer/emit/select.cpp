@@ -94,8 +94,8 @@ class SelectEmission {
     keys = ir().CreateAdd(keys, ir().CreateSub(base, argument(offsetof(SelectArguments, scores))));
     keys_.emplace(kernel_, keys, ir().CreateShl(count_, 2));
 
-    number_ =
-        ir().CreateAdd(ir().CreateMul(batch, kernel_.argument_i32(offsetof(SelectArguments, rows.query_length))), row);
+    number_ = ir().CreateAdd(
+        ir().CreateMul(batch, kernel_.argument_i32(offsetof(SelectArguments, rows.seen.query_length))), row);
     top_k_ = kernel_.argument_i32(offsetof(SelectArguments, top_k));
     Value* bytes = ir().CreateShl(top_k_, 2);
     Value* stride = argument(offsetof(SelectArguments, indices_row_stride));

@@ -89,7 +89,7 @@ class SharedScores {
     batch_ = ir().CreateAdd(kernel_.argument_i32(offsetof(ScoresArguments, rows.first_batch)), kernel_.workgroup_z());
     Value* tiles = kernel_.argument_i32(offsetof(ScoresArguments, wave_tiles));
     first_tile_ = ir().CreateMul(kernel_.workgroup_y(), tiles);
-    Value* all = tiles_of(kernel_, kernel_.argument_i32(offsetof(ScoresArguments, rows.key_length)));
+    Value* all = tiles_of(kernel_, kernel_.argument_i32(offsetof(ScoresArguments, rows.seen.key_length)));
     end_tile_ = minimum(kernel_, ir().CreateAdd(first_tile_, tiles), all);
     row_.place(batch_, row, exists_);
     own_from_ = maximum(kernel_, first_tile_, row_.first_seen());

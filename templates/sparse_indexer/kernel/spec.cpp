@@ -16,12 +16,6 @@ namespace {
 constexpr auto words_of_scores = families::texts_of(scores_words);
 constexpr auto words_of_select = families::texts_of(select_words);
 
-std::optional<std::string> refusal_of_target(const std::string& id, attention::Need need) {
-  const targets::Target* target = targets::find_target(id);
-  if (target == nullptr) return "target=" + id + " is not in the target table; accepted: " + targets::known_targets();
-  return attention::lacks_kernels(*target, need, family_name);
-}
-
 }  // namespace
 
 std::string to_text(const ScoresKernel& spec) { return families::text_of_spec(words_of_scores, spec); }
@@ -35,7 +29,7 @@ std::expected<SelectKernel, std::string> parse_select(std::string_view text) {
 }
 
 std::optional<std::string> refusal_of(const ScoresKernel& spec) {
-  if (auto refusal = refusal_of_target(spec.target, attention::Need::square_of_32)) return refusal;
+  if (auto refusal = attention::target_refusal(spec.target, attention::Need::square_of_32, family_name)) return refusal;
   const targets::Target& target = *targets::find_target(spec.target);
   if (spec.widens() && attention::encoding_of(spec.type) != target.fp8)
     return std::string(attention::to_text(spec.type)) + ": " + attention::reads_other_encoding(spec.type, target) +
@@ -53,7 +47,7 @@ std::optional<std::string> refusal_of(const ScoresKernel& spec) {
   return std::nullopt;
 }
 std::optional<std::string> refusal_of(const SelectKernel& spec) {
-  return refusal_of_target(spec.target, attention::Need::waves_of_64);
+  return attention::target_refusal(spec.target, attention::Need::waves_of_64, family_name);
 }
 
 std::size_t argument_bytes(const ScoresKernel&) { return sizeof(ScoresArguments); }

@@ -21,6 +21,7 @@
 #include "families/kernel/kernel_spec.h"
 #include "families/kernel/names.h"
 #include "families/kernel/spec_words.h"
+#include "templates/attention/kernel/arguments.h"
 #include "templates/attention/kernel/page_arguments.h"
 #include "templates/attention/kernel/types.h"
 #include "templates/attention/kernel/words.h"
@@ -131,14 +132,7 @@ struct RowArguments {
   std::uint64_t key_lengths = 0;  // int32 [batch]; null: all keys count
   std::uint64_t key_begins = 0;   // int32 [batch · queries], the row's first key; null: key 0
   std::uint64_t key_ends = 0;     // the key after the row's last; null: the sequence's end
-  std::uint32_t query_length = 0;
-  std::uint32_t key_length = 0;
-  // Row q stands at key q + causal_offset + ((keys − query_length) & bottom_right_mask), its diagonal, and sees the
-  // keys from diagonal − window_left to diagonal + window_right.
-  std::int32_t causal_offset = 0;
-  std::uint32_t bottom_right_mask = 0;
-  std::int32_t window_left = 0;
-  std::int32_t window_right = 0;
+  attention::SeenArguments seen;
   // The rows of a round, for each of its sequences: first_row … end_row − 1.
   std::uint32_t first_batch = 0;
   std::uint32_t first_row = 0;

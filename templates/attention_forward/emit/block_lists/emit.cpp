@@ -52,8 +52,7 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
                                                        .key_length = offsetof(Arguments, key_length)};
 constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
                                                    .right = offsetof(Arguments, window_right)};
-constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof(Arguments, causal_offset),
-                                                       .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+constexpr attention::DiagonalFields diagonal_fields = attention::diagonal_fields_of<Arguments>;
 
 // A wave makes one unit's walk. It marks each tile that a list names, by a dword of LDS a tile: a bit for each block of
 // rows and kind of list. Lists are gone through one after the other, so that lanes that meet at a tile write the same.

@@ -50,8 +50,7 @@ constexpr attention::SequenceFields sequence_fields = {.query_starts = offsetof(
                                                        .key_length = offsetof(Arguments, key_length)};
 constexpr attention::WindowFields window_fields = {.left = offsetof(Arguments, window_left),
                                                    .right = offsetof(Arguments, window_right)};
-constexpr attention::DiagonalFields diagonal_fields = {.causal_offset = offsetof(Arguments, causal_offset),
-                                                       .bottom_right_mask = offsetof(Arguments, bottom_right_mask)};
+constexpr attention::DiagonalFields diagonal_fields = attention::diagonal_fields_of<Arguments>;
 
 // A wave merges one row; its lanes have the row's dims. It merges the parts of the chunks that the row sees, from the
 // first upward, as a kernel that walks all chunks does. Other slots may never have been written.

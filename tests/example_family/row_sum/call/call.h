@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "families/call/call_of.h"
 #include "families/call/family.h"
+#include "families/call/shape_of.h"
 #include "tests/example_family/row_sum/api/row_sum.h"
 #include "tests/example_family/row_sum/kernel/spec.h"
 
@@ -14,8 +16,11 @@ namespace wavejit::row_sum {
 
 const families::Family& family();
 
+// Only what changes code: the data type.
+using RowSumShape = families::ShapeOf<AskedWords, families::AskedBits<AskedWords>, family>;
+
 struct RowSumProblem {
-  DataType dtype = DataType::fp32;
+  RowSumShape shape;
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
 };
@@ -25,28 +30,18 @@ std::string to_text(const RowSumProblem& problem);  // "row_sum fp16 r1000 c256"
 inline constexpr std::int64_t max_columns = std::int64_t{1} << 20;
 inline constexpr std::int64_t max_rows = std::int64_t{1} << 30;
 
-// Only what changes code: the data type.
-struct RowSumShape {
-  DataType dtype = DataType::fp32;
-  families::Shape shape() const;
-  static RowSumShape of(std::uint64_t code);
-};
-
 // A line of the family.
 families::Result<RowSumProblem> parse_descriptor(std::string_view text);
 
 families::Result<RowSumProblem> check(const wavejit_row_sum_arguments* arguments);
 
-class RowSumCall final : public families::Call {
+class RowSumCall final : public families::CallOf<wavejit_row_sum_arguments, RowSumProblem> {
  public:
-  RowSumCall(const wavejit_row_sum_arguments& arguments, const RowSumProblem& problem, const targets::Target& target,
-             const families::Toggles& toggles);
-  families::Result<void> plan(std::span<const families::KernelSpec* const> kernels, const void* memory,
-                              families::LaunchPlan& plan) override;
+  using CallOf::CallOf;
+  families::Result<void> plan(Kernels kernels, const void* memory, families::LaunchPlan& plan) override;
   std::string descriptor(Line line) const override;
 
  private:
-  const RowSumProblem& problem_;
   Arguments arguments_;
 };
 

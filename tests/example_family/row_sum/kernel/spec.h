@@ -8,13 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
-#include "families/kernel/kernel_spec.h"
+#include "families/kernel/kernel_of.h"
 #include "families/kernel/names.h"
+#include "families/kernel/spec_words.h"
 
 namespace wavejit::row_sum {
 
@@ -24,19 +25,21 @@ using families::to_text;
 enum class DataType : std::uint8_t { fp32, fp16 };
 inline constexpr families::Names<DataType, 2> data_types = {{{DataType::fp32, "fp32"}, {DataType::fp16, "fp16"}}};
 
-struct RowSumKernel {
-  static constexpr std::string_view kernel = "row_sum";
+// What a problem asks for.
+struct AskedWords {
   static constexpr std::string_view family = "row_sum";
-
   DataType dtype = DataType::fp32;
-  std::string target;
-  Lowering lowering = Lowering::llvm;
-
-  bool operator==(const RowSumKernel&) const = default;
+  bool operator==(const AskedWords&) const = default;
 };
 
-std::string to_text(const RowSumKernel& spec);
-std::expected<RowSumKernel, std::string> parse_spec(std::string_view text);
+using RowSumKernel = families::KernelOf<AskedWords>;
+
+// Text, parser, lists of what is accepted and the bits of a shape's code come from these rows, in the order of the text.
+constexpr auto word_table_of(std::type_identity<AskedWords>) {
+  return families::kernel_words<AskedWords>(families::named<&AskedWords::dtype, data_types, RowSumKernel, 1>(
+      {.accepted = "fp32, fp16", .missing = "data type (fp32 or fp16)", .supported = "dtypes"}));
+}
+
 std::optional<std::string> refusal_of(const RowSumKernel& spec);
 std::size_t argument_bytes(const RowSumKernel& spec);
 

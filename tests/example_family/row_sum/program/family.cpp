@@ -30,7 +30,8 @@ class RowSum : public Family {
     ArrayProblem problem;
     const auto parsed = parsed_line(descriptor, problem.text, parse_descriptor);
     if (!parsed) return std::unexpected(parsed.error());
-    const Sizes sizes = {.wide = parsed->dtype == DataType::fp32, .rows = parsed->rows, .columns = parsed->columns};
+    const Sizes sizes = {
+        .wide = parsed->shape.dtype == DataType::fp32, .rows = parsed->rows, .columns = parsed->columns};
 
     std::vector<float> values = seeded_values(1, static_cast<std::size_t>(sizes.rows * sizes.columns));
     std::vector<std::uint16_t> halves;
