@@ -439,7 +439,7 @@ inline std::vector<std::string> explain(const std::string& descriptor, const std
   return lines;
 }
 // The lines of wavejit_targets: "gfx942", ….
-inline std::vector<std::string> targets() {
+inline std::vector<std::string> target_names() {
   std::vector<std::string> lines;
   check(wavejit_targets(detail::collect_line, &lines));
   return lines;

@@ -207,7 +207,7 @@ void bind_offline(nb::module_& module) {
       "status_text", [](int status) { return std::string(wavejit_status_text(static_cast<wavejit_status>(status))); },
       nb::arg("status"));
   module.def("supported", [] { return supported(); }, Unlocked());
-  module.def("targets", [] { return targets(); }, Unlocked());
+  module.def("targets", [] { return target_names(); }, Unlocked());
   module.def("explain", &explain_lines, nb::arg("descriptor"), nb::arg("target"), nb::arg("options"));
   module.def("prebuild", &prebuild, nb::arg("descriptors").none(), nb::arg("targets"), nb::arg("verify"),
              nb::arg("jobs"), nb::arg("output").none(), nb::arg("archive"), nb::arg("progress").none(),

@@ -79,7 +79,7 @@ std::vector<Change> blocks_by_pipeline(const Batch& batch, Draws&) {
   return {{.text = name, .pieces = all_whole(batch), .way = listed(), .pipeline = name}};
 }
 
-std::vector<Change> hinted(const Batch& batch, Draws&) {
+std::vector<Change> hinted_lists(const Batch& batch, Draws&) {
   std::vector<Change> changes;
   for (const attention::Hint& hint : attention::hints)
     changes.push_back(
@@ -135,7 +135,7 @@ std::vector<Dimension> list_dimensions() {
        .changes = finer_blocks,
        .base = Base::listed},
       {.told = told("blocks-hints", "lists of key blocks: each hint of the call"),
-       .changes = hinted,
+       .changes = hinted_lists,
        .base = Base::listed},
       {.told = told("blocks-pipeline", "lists of key blocks: each pipeline of the target"),
        .changes = blocks_by_pipeline,
