@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # Lines in runs of at least three (2,294 at bf4eb831, by this count). It may only fall.
-MOST = 1230
+MOST = 1193
 FOLDERS = ("kernel", "call", "emit", "api", "program")
 NO_LINE = re.compile(r"^(//.*|#.*|[{}();,\[\]]*|namespace .*|using .*|}  // namespace.*|else|break;|default:|public:|private:|return {};)$")
 
