@@ -168,7 +168,8 @@ struct OutputArray {
   std::string shape;  // for people: "[1, 256, 8, 128]"
 };
 
-// `wavejit run`: one call on a user's arrays. Order of calls: as they stand here.
+// `wavejit run`: one call on a user's arrays. Order of calls: as they stand here. What is alike in every family, and how a
+// family says the rest, stands in array_run.h.
 class ArrayCall {
  public:
   ArrayCall() = default;

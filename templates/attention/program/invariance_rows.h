@@ -29,6 +29,14 @@ struct RowsOf {
   std::int64_t rows() const { return end - begin; }
 };
 
+// A sequence that a batch has drawn, in the type's bits: q [rows][query heads][dim], k [keys][kv heads][dim].
+struct DrawnRows {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::vector<std::uint16_t> q;
+  std::vector<std::uint16_t> k;
+};
+
 // Sequences of a batch, whole: `rows` is a member that says how many rows one has.
 template <typename Batch, typename Rows>
 std::vector<RowsOf> whole_sequences(const Batch& batch, Rows rows) {
@@ -41,6 +49,12 @@ std::vector<RowsOf> whole_sequences(const Batch& batch, Rows rows) {
 // Keys that rows up to `end` of a sequence may see: with a diagonal those up to the last row's.
 inline std::int64_t keys_up_to(std::int64_t end, std::int64_t rows, std::int64_t keys, bool causal) {
   return causal ? std::max<std::int64_t>(keys - rows + end, 0) : keys;
+}
+
+template <typename Batch>
+std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
+  const auto& of = batch.sequences[piece.sequence];
+  return keys_up_to(piece.end, of.rows, of.keys, batch.causal);
 }
 
 // Whole sequences in other pieces: in another order, in several drawn pieces each, a row at a time (of sequences of at

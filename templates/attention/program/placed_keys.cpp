@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention/program/placed_keys.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -38,9 +40,9 @@ void lay_dense(PlacedKeys& keys, const Lengths& lengths, std::int64_t rows, bool
   keys.inner = std::max<std::int64_t>(rows, 1);
 }
 
-void page(PlacedKeys& keys, const Lengths& lengths, const KeyPlacing& placing, std::uint64_t number) {
+void page(PlacedKeys& keys, const Lengths& lengths, const KeyPlaces& places, std::uint64_t number) {
   keys.lengths = in_32_bits(lengths);
-  keys.page_size = placing.page_size;
+  keys.page_size = places.pages->size;
   constexpr std::uint64_t of_pages = 77;
   tools::Draws draws(number + of_pages);
   const auto pages_of = [&](std::int64_t count) { return (count + keys.page_size - 1) / keys.page_size; };
@@ -48,9 +50,9 @@ void page(PlacedKeys& keys, const Lengths& lengths, const KeyPlacing& placing, s
   constexpr std::int64_t nobodys = 3;
   std::int64_t count = nobodys;
   for (const std::int64_t length : lengths) {
-    const std::int64_t first = placing.left_padding ? draws.below((3 * keys.page_size) + 20) : 0;
+    const std::int64_t first = places.left_padding ? draws.below((3 * keys.page_size) + 20) : 0;
     keys.firsts.push_back({.outer = 0, .row = first});
-    if (placing.left_padding) keys.first_keys.push_back(static_cast<std::int32_t>(first));
+    if (places.left_padding) keys.first_keys.push_back(static_cast<std::int32_t>(first));
     most_slots = std::max(most_slots, first + length);
     count += pages_of(first + length);
   }
@@ -62,23 +64,32 @@ void page(PlacedKeys& keys, const Lengths& lengths, const KeyPlacing& placing, s
 
   const std::int64_t columns = pages_of(most_slots) + 2;
   auto next = ids.begin();
-  if (placing.page_list) keys.table_starts = {0};
+  if (places.pages->list) keys.table_starts = {0};
   for (std::size_t piece = 0; piece < lengths.size(); ++piece) {
     const std::int64_t used = pages_of(keys.firsts[piece].row + lengths[piece]);
     keys.first_columns.push_back(keys.table.size());
     keys.table.insert(keys.table.end(), next, next + used);
     next += used;
-    if (placing.page_list)
+    if (places.pages->list)
       keys.table_starts.push_back(static_cast<std::int32_t>(keys.table.size()));
     else
       for (std::int64_t i = used; i < columns + 1; ++i)
         keys.table.push_back(no_pages[static_cast<std::size_t>(i) % no_pages.size()]);
   }
-  keys.table_columns = placing.page_list ? std::ssize(keys.table) : columns;
-  keys.table_row_stride = placing.page_list ? 0 : columns + 1;
+  keys.table_columns = places.pages->list ? std::ssize(keys.table) : columns;
+  keys.table_row_stride = places.pages->list ? 0 : columns + 1;
 }
 
 }  // namespace
+
+std::string Paging::text() const {
+  const char* order = layout == WAVEJIT_PAGES_VECTORISED        ? ", vectorised"
+                      : layout == WAVEJIT_PAGES_VECTORISED_KEYS ? ", vectorised by keys"
+                      : heads_first                             ? ", heads first"
+                                                                : "";
+  return fmt::format("pages of {} key{}{}{}{}", size, size == 1 ? "" : "s", order, in_turn ? ", K and V in turn" : "",
+                     list ? ", in one list" : "");
+}
 
 KeySlot PlacedKeys::slot(std::size_t piece, std::int64_t key) const {
   const std::int64_t row = firsts[piece].row + key;
@@ -87,15 +98,15 @@ KeySlot PlacedKeys::slot(std::size_t piece, std::int64_t key) const {
   return {.outer = table[column], .row = row % page_size};
 }
 
-PlacedKeys placed_keys(const std::vector<std::int64_t>& lengths, const KeyPlacing& placing, std::uint64_t number) {
+PlacedKeys placed_keys(const std::vector<std::int64_t>& lengths, const KeyPlaces& places, std::uint64_t number) {
   PlacedKeys keys;
   keys.longest = std::ranges::max(lengths);
-  if (placing.page_size != 0)
-    page(keys, lengths, placing, number);
-  else if (placing.rows_behind)
-    lay_dense(keys, lengths, keys.longest + *placing.rows_behind, placing.left_padding);
+  if (places.pages)
+    page(keys, lengths, places, number);
+  else if (places.rows_behind)
+    lay_dense(keys, lengths, keys.longest + *places.rows_behind, places.left_padding);
   else
-    pack(keys, lengths, placing.rows_between);
+    pack(keys, lengths, places.rows_between);
   return keys;
 }
 

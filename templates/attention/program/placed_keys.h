@@ -5,23 +5,44 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "templates/attention/program/invariance_rows.h"
 #include "tools/call_memory.h"
+#include "wavejit/wavejit.h"
 
 namespace wavejit::attention::program {
 
-// One of the first two, or packed.
-struct KeyPlacing {
+// Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
+struct Paging {
+  std::int64_t size = 16;
+  bool heads_first = false;  // a page is [heads][keys][dim]
+  bool in_turn = false;      // pages of K and V stand in turn in one tensor
+  bool list = false;         // the table is one list of pages with starts
+  std::int32_t layout = WAVEJIT_PAGES_OF_ROWS;
+
+  std::string text() const;  // "pages of 16 keys, heads first"
+};
+
+// How a call holds its pieces' keys: one of the first two, or packed.
+struct KeyPlaces {
   // Keys in a dense tensor that has this many more rows than the longest sequence.
   std::optional<std::int64_t> rows_behind = {};
-  // Pages of a cache: shuffled, with a few that nobody has, and garbage in the table's entries that no sequence has.
-  std::int64_t page_size = 0;
-  bool page_list = false;  // the table is one list of pages with starts
+  std::optional<Paging> pages = {};
   // With either of these: padding rows lie before the sequence. Dense sequences then end where their rows end.
   bool left_padding = false;
-  // Packed keys with this many rows between the sequences.
+  // Packed keys with this many keys of zeros before each sequence, which a window hides, so that chunks begin
+  // elsewhere.
+  std::int64_t keys_in_front = 0;
+  // Packed keys with garbage that no row may see: this many rows between the sequences, and the keys that a window
+  // hides from all rows of a piece. Their values are garbage, too: no row sees them, so kernels do not use them.
   std::int64_t rows_between = 0;
+  // The value of a sequence's last key is garbage, too, and reaches rows that do not see the key.
+  bool last_value = false;
+  bool apart = false;  // a latent's rope has a tensor of its own
+  Garbage garbage = Garbage::nan;
+  bool reversed = false;  // keys in the opposite order: other sums
 };
 
 // What a key's number in its piece becomes: an outer index of the tensors and a row of it.
@@ -63,6 +84,6 @@ struct PlacedKeys {
 };
 
 // `lengths`: keys of each piece. `number`: of the batch, which pages are shuffled by.
-PlacedKeys placed_keys(const std::vector<std::int64_t>& lengths, const KeyPlacing& placing, std::uint64_t number);
+PlacedKeys placed_keys(const std::vector<std::int64_t>& lengths, const KeyPlaces& places, std::uint64_t number);
 
 }  // namespace wavejit::attention::program

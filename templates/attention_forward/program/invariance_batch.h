@@ -19,12 +19,8 @@ using attention::program::drawn_numbers;
 using attention::program::RowsOf;
 using tools::Draws;
 
-// One sequence, in the type's bits: q [rows][query heads][dim], k and v [keys][kv heads][dim].
-struct DrawnSequence {
-  std::int64_t rows = 0;
-  std::int64_t keys = 0;
-  std::vector<std::uint16_t> q;
-  std::vector<std::uint16_t> k;
+// v as k.
+struct DrawnSequence : attention::program::DrawnRows {
   std::vector<std::uint16_t> v;
 };
 

@@ -2,6 +2,7 @@
 // What each dimension of `wavejit invariance` changes about a batch.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "templates/attention_forward/program/invariance_call.h"
@@ -25,7 +26,7 @@ enum class Base : std::uint8_t {
 struct Dimension {
   tools::InvarianceDimension told;
   // None: the batch has nothing to change.
-  std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
+  std::function<std::vector<Change>(const Batch& batch, Draws& draws)> changes;
   Base base = Base::plain;
 };
 const std::vector<Dimension>& all_dimensions();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/program/invariance_keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -24,13 +22,7 @@ class Placing {
         garbage_(attention::program::bits_of(places.garbage, batch.type)) {
     for (const RowsOf& piece : pieces) lengths_.push_back(keys_of(batch, piece) + places.keys_in_front);
     static_cast<attention::program::PlacedKeys&>(memory_) =
-        attention::program::placed_keys(lengths_,
-                                        {.rows_behind = places.rows_behind,
-                                         .page_size = places.pages ? places.pages->size : 0,
-                                         .page_list = places.pages && places.pages->list,
-                                         .left_padding = places.left_padding,
-                                         .rows_between = places.rows_between},
-                                        batch.number);
+        attention::program::placed_keys(lengths_, places, batch.number);
   }
 
   KeyMemory place() {
@@ -113,20 +105,6 @@ class Placing {
 };
 
 }  // namespace
-
-std::string Paging::text() const {
-  const char* order = layout == WAVEJIT_PAGES_VECTORISED        ? ", vectorised"
-                      : layout == WAVEJIT_PAGES_VECTORISED_KEYS ? ", vectorised by keys"
-                      : heads_first                             ? ", heads first"
-                                                                : "";
-  return fmt::format("pages of {} keys{}{}{}", size, order, in_turn ? ", K and V in turn" : "",
-                     list ? ", in one list" : "");
-}
-
-std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
-  const DrawnSequence& of = batch.sequences[piece.sequence];
-  return attention::program::keys_up_to(piece.end, of.rows, of.keys, batch.causal);
-}
 
 KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places) {
   return Placing(batch, pieces, places).place();

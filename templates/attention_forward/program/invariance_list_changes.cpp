@@ -4,29 +4,45 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "templates/attention/call/hints.h"
 #include "templates/attention_forward/program/invariance_changes.h"
-#include "wavejit/simgpu.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
 Way listed(const ListForm& form = {}) { return {.lists = form}; }
 
-std::vector<Change> in_form(const Batch& batch, const char* text, const ListForm& form) {
-  return {{.text = text, .pieces = all_whole(batch), .way = listed(form)}};
+using Changes = std::function<std::vector<Change>(const Batch& batch, Draws& draws)>;
+
+struct NamedForm {
+  const char* text;
+  ListForm form;
+};
+// The whole batch in one of the forms, by turns.
+Changes in_forms(std::vector<NamedForm> forms) {
+  return [forms = std::move(forms)](const Batch& batch, Draws&) -> std::vector<Change> {
+    const auto& [text, form] = forms[static_cast<std::size_t>(batch.number % forms.size())];
+    return {{.text = text, .pieces = all_whole(batch), .way = listed(form)}};
+  };
+}
+// The same, of batches for which it is another call.
+Changes where(bool (*differs)(const Batch& batch), const Changes& changes) {
+  return [differs, changes](const Batch& batch, Draws& draws) {
+    return differs(batch) ? changes(batch, draws) : std::vector<Change>();
+  };
 }
 
-std::vector<Change> blocks_alone(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}, .way = listed()});
-  return changes;
-}
-
-std::vector<Change> blocks_permuted(const Batch& batch, Draws& draws) {
-  return {{.text = "permuted", .pieces = attention::program::shuffled(all_whole(batch), draws), .way = listed()}};
+// What plain calls are asked for, with lists.
+Changes with_lists(Changes plain) {
+  return [plain = std::move(plain)](const Batch& batch, Draws& draws) {
+    std::vector<Change> changes = plain(batch, draws);
+    for (Change& change : changes) change.way = listed();
+    return changes;
+  };
 }
 
 // In dense keys, and in pages.
@@ -43,33 +59,6 @@ std::vector<Change> placed(const Batch& batch, Draws& draws) {
     change.text = fmt::format("dense, {} rows of NaN behind the longest", *change.way.keys.rows_behind);
   }
   return {std::move(change)};
-}
-
-std::vector<Change> disturbed(const Batch& batch, Draws&) {
-  return batch.number % 2 == 0
-             ? in_form(batch, "out of order, twice, outside the keys, room behind counts", {.noise = true})
-             : in_form(batch, "out of order, twice, outside the keys, -1 behind the last",
-                       {.counted = false, .noise = true});
-}
-
-std::vector<Change> ragged(const Batch& batch, Draws&) {
-  return batch.number % 2 == 0 ? in_form(batch, "starts", {.ragged = true})
-                               : in_form(batch, "-1 behind the last", {.counted = false});
-}
-
-std::vector<Change> whole_blocks(const Batch& batch, Draws&) {
-  return batch.number % 2 == 0 ? in_form(batch, "lists of whole blocks", {.whole = true})
-                               : in_form(batch, "lists of whole blocks, starts", {.ragged = true, .whole = true});
-}
-
-std::vector<Change> blocks_by_head(const Batch& batch, Draws&) {
-  if (batch.list_heads == batch.query_heads) return {};
-  return in_form(batch, "a list for each query head", {.each_head = true});
-}
-
-std::vector<Change> finer_blocks(const Batch& batch, Draws&) {
-  if (batch.list_rows == 64 && batch.list_keys == 64) return {};
-  return in_form(batch, "blocks of 64 by 64", {.finer = true});
 }
 
 std::vector<Change> blocks_by_pipeline(const Batch& batch, Draws&) {
@@ -92,64 +81,57 @@ std::vector<Change> by_schedule(const Batch& batch, Draws&) {
   return {{.text = text, .pieces = all_whole(batch), .way = listed(), .schedule = schedule}};
 }
 
-std::vector<Change> every_block(const Batch& batch, Draws&) {
-  return batch.number % 2 == 0 ? in_form(batch, "lists of all blocks", {.all = true})
-                               : in_form(batch, "lists of all blocks, whole ones", {.whole = true, .all = true});
-}
-
-std::vector<Change> another_block(const Batch& batch, Draws&) {
-  return in_form(batch, "another block in the first list of each head", {.other = true});
-}
+bool has_fewer_heads(const Batch& batch) { return batch.list_heads != batch.query_heads; }
+bool has_coarser_blocks(const Batch& batch) { return batch.list_rows != 64 || batch.list_keys != 64; }
 
 }  // namespace
 
 std::vector<Dimension> list_dimensions() {
   // A sequence of several blocks of rows takes as long as many of a few rows.
   constexpr std::uint64_t one_in = 8;
-  const auto told = [](const char* name, const char* changes) {
-    return tools::InvarianceDimension{.name = name, .changes = changes, .one_in = one_in};
+  struct Row {
+    const char* name;
+    const char* changes;
+    Changes make;
   };
-  return {
-      {.told = told("blocks-alone", "lists of key blocks: each sequence in a call of its own"),
-       .changes = blocks_alone,
-       .base = Base::listed},
-      {.told = told("blocks-permuted", "lists of key blocks: the sequences in another order"),
-       .changes = blocks_permuted,
-       .base = Base::listed},
-      {.told = told("blocks-keys", "lists of key blocks: keys dense beside NaN, and in pages"),
-       .changes = placed,
-       .base = Base::listed},
-      {.told = told("blocks-noise", "lists of key blocks: out of order, twice, absent blocks, room behind"),
-       .changes = disturbed,
-       .base = Base::listed},
-      {.told = told("blocks-ragged", "lists of key blocks: starts, or -1, in place of counts"),
-       .changes = ragged,
-       .base = Base::listed},
-      {.told = told("blocks-whole", "lists of key blocks: whole blocks in lists of their own"),
-       .changes = whole_blocks,
-       .base = Base::listed},
-      {.told = told("blocks-heads", "lists of key blocks: a list for each query head in place of a shared one"),
-       .changes = blocks_by_head,
-       .base = Base::listed},
-      {.told = told("blocks-finer", "lists of key blocks: the same keys in blocks of 64 by 64"),
-       .changes = finer_blocks,
-       .base = Base::listed},
-      {.told = told("blocks-hints", "lists of key blocks: each hint of the call"),
-       .changes = hinted_lists,
-       .base = Base::listed},
-      {.told = told("blocks-pipeline", "lists of key blocks: each pipeline of the target"),
-       .changes = blocks_by_pipeline,
-       .base = Base::listed},
-      {.told = told("blocks-schedule", "lists of key blocks: waves in other orders"),
-       .changes = by_schedule,
-       .base = Base::listed},
-      {.told = told("blocks-full", "lists of all blocks, against a call without lists"),
-       .changes = every_block,
-       .base = Base::unlisted},
+  const std::array<Row, 11> rows = {{
+      {"alone", "each sequence in a call of its own", with_lists(attention::program::alone<Change, Batch>)},
+      {"permuted", "the sequences in another order", with_lists(attention::program::permuted<Change, Batch>)},
+      {"keys", "keys dense beside NaN, and in pages", placed},
+      {"noise", "out of order, twice, absent blocks, room behind",
+       in_forms({{"out of order, twice, outside the keys, room behind counts", {.noise = true}},
+                 {"out of order, twice, outside the keys, -1 behind the last", {.counted = false, .noise = true}}})},
+      {"ragged", "starts, or -1, in place of counts",
+       in_forms({{"starts", {.ragged = true}}, {"-1 behind the last", {.counted = false}}})},
+      {"whole", "whole blocks in lists of their own",
+       in_forms({{"lists of whole blocks", {.whole = true}},
+                 {"lists of whole blocks, starts", {.ragged = true, .whole = true}}})},
+      {"heads", "a list for each query head in place of a shared one",
+       where(has_fewer_heads, in_forms({{"a list for each query head", {.each_head = true}}}))},
+      {"finer", "the same keys in blocks of 64 by 64",
+       where(has_coarser_blocks, in_forms({{"blocks of 64 by 64", {.finer = true}}}))},
+      {"hints", "each hint of the call", hinted_lists},
+      {"pipeline", "each pipeline of the target", blocks_by_pipeline},
+      {"schedule", "waves in other orders", by_schedule},
+  }};
+  std::vector<Dimension> dimensions;
+  for (const Row& row : rows)
+    dimensions.push_back({.told = {.name = std::string("blocks-") + row.name,
+                                   .changes = std::string("lists of key blocks: ") + row.changes,
+                                   .one_in = one_in},
+                          .changes = row.make,
+                          .base = Base::listed});
+  dimensions.push_back({.told = {.name = "blocks-full",
+                                 .changes = "lists of all blocks, against a call without lists",
+                                 .one_in = one_in},
+                        .changes = in_forms({{"lists of all blocks", {.all = true}},
+                                             {"lists of all blocks, whole ones", {.whole = true, .all = true}}}),
+                        .base = Base::unlisted});
+  dimensions.push_back(
       {.told = {.name = "blocks-other", .changes = "control: another block in a list; bits differ", .control = true},
-       .changes = another_block,
-       .base = Base::listed},
-  };
+       .changes = in_forms({{"another block in the first list of each head", {.other = true}}}),
+       .base = Base::listed});
+  return dimensions;
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -75,9 +75,4 @@ Batch draw_batch(const tools::InvarianceRequest& request) {
   return batch;
 }
 
-std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
-  const DrawnSequence& of = batch.sequences[piece.sequence];
-  return attention::program::keys_up_to(piece.end, of.rows, of.keys, batch.causal);
-}
-
 }  // namespace wavejit::attention_latent::program

@@ -13,12 +13,8 @@ namespace wavejit::attention_latent::program {
 using attention::program::RowsOf;
 using tools::Draws;
 
-// One sequence, in the type's bits: q [rows][heads][D], k [keys][D].
-struct DrawnSequence {
-  std::int64_t rows = 0;
-  std::int64_t keys = 0;
-  std::vector<std::uint16_t> q;
-  std::vector<std::uint16_t> k;
+// One latent head.
+struct DrawnSequence : attention::program::DrawnRows {
   // For caches of 8 bits, of which k is what they count for: what bytes say without scales [keys][D], and scales of
   // each key.
   std::vector<float> numbers = {};
@@ -49,7 +45,4 @@ Batch draw_batch(const tools::InvarianceRequest& request);
 inline std::vector<RowsOf> all_whole(const Batch& batch) {
   return attention::program::whole_sequences(batch, &DrawnSequence::rows);
 }
-// The keys that rows may see: with a diagonal those up to the last row's.
-std::int64_t keys_of(const Batch& batch, const RowsOf& piece);
-
 }  // namespace wavejit::attention_latent::program

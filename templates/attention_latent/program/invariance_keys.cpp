@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_latent/program/invariance_keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace wavejit::attention_latent::program {
 
-std::string Paging::text() const {
-  return fmt::format("pages of {} key{}{}", size, size == 1 ? "" : "s", list ? ", in one list" : "");
-}
-
 KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places) {
   std::vector<std::int64_t> lengths;
   for (const RowsOf& piece : pieces) lengths.push_back(keys_of(batch, piece));
-  KeyMemory memory{attention::program::placed_keys(lengths,
-                                                   {.rows_behind = places.rows_behind,
-                                                    .page_size = places.pages ? places.pages->size : 0,
-                                                    .page_list = places.pages && places.pages->list,
-                                                    .rows_between = places.rows_between},
-                                                   batch.number)};
+  KeyMemory memory{attention::program::placed_keys(lengths, places, batch.number)};
   // The exponents behind all rows are multiples of 16 bytes with an even number of them.
   if (batch.byte_rows == ByteRows::raised) memory.inner += memory.inner % 2;
   const auto rows = static_cast<std::size_t>(memory.outer * memory.inner);

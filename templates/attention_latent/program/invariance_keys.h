@@ -14,25 +14,8 @@
 
 namespace wavejit::attention_latent::program {
 
-struct Paging {
-  std::int64_t size = 16;
-  bool list = false;  // the table is one list of pages with starts
-
-  std::string text() const;  // "pages of 16 keys, in one list"
-};
-
-// How a call holds its pieces' keys: one of the first two, or packed.
-struct KeyPlaces {
-  // Keys in a dense tensor that has this many more rows than the longest sequence.
-  std::optional<std::int64_t> rows_behind = {};
-  std::optional<Paging> pages = {};
-  // Packed keys with this many rows of garbage between the sequences.
-  std::int64_t rows_between = 0;
-  bool apart = false;  // the rope's columns have a tensor of their own
-  attention::program::Garbage garbage = attention::program::Garbage::nan;
-  // Keys in the opposite order: other sums.
-  bool reversed = false;
-};
+using attention::program::KeyPlaces;
+using attention::program::Paging;
 
 // [outer][inner][1][columns].
 struct KeyMemory : attention::program::PlacedKeys {
