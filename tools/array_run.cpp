@@ -75,7 +75,10 @@ Result<void> ArrayRun::read(std::vector<std::string>& notes) {
   if (std::ranges::none_of(outputs_, &Output::asked)) {
     std::string options;
     for (const Output& output : outputs_)
-      options += fmt::format("{}--{}", &output == &outputs_.front() ? "" : &output == &outputs_.back() ? " and " : ", ",
+      options += fmt::format("{}--{}",
+                             &output == &outputs_.front()  ? ""
+                             : &output == &outputs_.back() ? " and "
+                                                           : ", ",
                              output.row->field);
     return failed(ExitCode::usage,
                   fmt::format("nothing is asked for; {} FILE.npy are accepted, or some of them", options));
@@ -186,8 +189,7 @@ Result<void> ArrayRun::read_halves(std::size_t count, HalfType type, const Shape
 wavejit_tensor ArrayRun::placed(CallMemory& memory, const Array& array, HalfType type) {
   const Shape& shape = array.shape;
   void* data = array.values.empty() ? memory.out(0) : memory.in(array.values);
-  return wavejit_dense_tensor(data, static_cast<wavejit_dtype>(type_of(type)), shape[0], shape[1], shape[2],
-                              shape[3]);
+  return wavejit_dense_tensor(data, static_cast<wavejit_dtype>(type_of(type)), shape[0], shape[1], shape[2], shape[3]);
 }
 
 }  // namespace wavejit::tools

@@ -180,12 +180,15 @@ struct Kind<wavejit_attention_forward_arguments> {
                                       WAVEJIT_NAMED("v_scale", scales.v_scale),
                                       WAVEJIT_NAMED("q_scale", scales.q_scale),
                                       WAVEJIT_TOLD("bool_mask", modifiers.bool_mask, "mask")};
-  static constexpr std::array addresses{
-      WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
-      WAVEJIT_NAMED("key_lengths", sequences.key_lengths),   WAVEJIT_NAMED("block_table", pages.block_table),
-      WAVEJIT_NAMED("table_starts", pages.table_starts),     WAVEJIT_NAMED("first_keys", sequences.first_keys),
-      WAVEJIT_NAMED("causal_flags", mask.causal_flags),      WAVEJIT_FIELD(o_scale),
-      WAVEJIT_NAMED("workspace", split.workspace)};
+  static constexpr std::array addresses{WAVEJIT_NAMED("query_starts", sequences.query_starts),
+                                        WAVEJIT_NAMED("key_starts", sequences.key_starts),
+                                        WAVEJIT_NAMED("key_lengths", sequences.key_lengths),
+                                        WAVEJIT_NAMED("block_table", pages.block_table),
+                                        WAVEJIT_NAMED("table_starts", pages.table_starts),
+                                        WAVEJIT_NAMED("first_keys", sequences.first_keys),
+                                        WAVEJIT_NAMED("causal_flags", mask.causal_flags),
+                                        WAVEJIT_FIELD(o_scale),
+                                        WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
       std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
                  WAVEJIT_FIELD(score_rounding), WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale")},

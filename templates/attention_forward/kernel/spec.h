@@ -199,8 +199,8 @@ inline constexpr int shared_merge_rows = 16;
 constexpr bool may_merge(const AskedWords& words) {
   if (is_padded({words.head_dim_qk, words.head_dim_v})) return false;
   return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed && !words.block_lists &&
-         !words.bool_mask && !words.shares_call();
+         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
+         !words.block_lists && !words.bool_mask && !words.shares_call();
 }
 constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
