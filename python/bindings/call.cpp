@@ -41,7 +41,7 @@ void bind_call(nb::module_& calls) {
       .def("workspace_bytes", &C::workspace_bytes);
 }
 
-// "attention_forward", the name in C, Python's.
+// The family, the name in C, Python's.
 using Row = std::tuple<const char*, const char*, const char*>;
 
 template <typename Arguments>
@@ -49,20 +49,7 @@ void add_rows(std::vector<Row>& rows) {
   using Of = Kind<Arguments>;
   for (const std::span<const Field> table :
        {std::span<const Field>(Of::tensors), std::span<const Field>(Of::addresses), std::span<const Field>(Of::others)})
-    for (const Field& field : table) rows.emplace_back(Of::class_name, field.name, field.python);
-}
-
-template <typename... Arguments>
-void bind_all(nb::module_& module) {
-  (bind_call<Arguments>(module), ...);
-  module.def(
-      "call_fields",
-      [] {
-        std::vector<Row> rows;
-        (add_rows<Arguments>(rows), ...);
-        return rows;
-      },
-      "The fields of every call: its class here, the field's name in C, and Python's.");
+    for (const Field& field : table) rows.emplace_back(Of::family, field.name, field.python);
 }
 
 }  // namespace
@@ -71,6 +58,14 @@ void bind_calls(nb::module_& module) {
   nb::module_ calls = module.def_submodule("calls", "A class for the calls of each family, by its name.");
   const auto bind = [&]<typename... Calls>(std::type_identity<std::tuple<Calls...>>) {
     (bind_call<typename Calls::C>(calls), ...);
+    module.def(
+        "call_fields",
+        [] {
+          std::vector<Row> rows;
+          (add_rows<typename Calls::C>(rows), ...);
+          return rows;
+        },
+        "The fields of every call: its family, the field's name in C, and Python's.");
   };
   bind(std::type_identity<wavejit::Calls>());
   module.def(

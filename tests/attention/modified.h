@@ -76,7 +76,7 @@ class Pipelines {
   static bool not_on_this_target(const AttentionOutput& output) {
     const auto says = [&](const char* text) { return output.detail.contains(text); };
     return output.status == WAVEJIT_UNSUPPORTED &&
-           ((says(": pipeline=") && says("; accepted: auto, generic")) || says("; accepted: pipeline=generic, ") ||
+           (says("; accepted: auto, generic") || says("; accepted: pipeline=generic") ||
             says(" and pipeline auto or generic"));
   }
 
