@@ -55,8 +55,8 @@ class Refused(unittest.TestCase):
         self.refuses(bad, "k: dtype fp32; accepted: fp16, e4m3, e5m2, e4m3_fnuz, e5m2_fnuz, int8$", ENGINE.attention_forward, Q, K.astype(numpy.float32), K)
         self.refuses(bad, "v: dtype int32; accepted: fp16$", ENGINE.attention_forward, Q, K, ENGINE.empty(K.shape, "int32"))
         self.refuses(bad, "bias: dtype float64; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, bias=numpy.zeros((8, 32)))
-        self.refuses(bad, "out: dtype int32; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, ENGINE.empty(Q.shape, "int32"))
-        self.refuses(bad, "out: dtype bf16; accepted: fp16, fp32$", ENGINE.attention_forward, Q, K, K, "bf16")
+        self.refuses(bad, "out: dtype int32; accepted: fp16, fp32, e4m3, e4m3_fnuz, int8$", ENGINE.attention_forward, Q, K, K, ENGINE.empty(Q.shape, "int32"))
+        self.refuses(bad, "out: dtype bf16; accepted: fp16, fp32, e4m3, e4m3_fnuz, int8$", ENGINE.attention_forward, Q, K, K, "bf16")
         self.refuses(bad, "scores: dtype float64; accepted: fp16, bf16, fp32$", ENGINE.softmax_lse, numpy.zeros((1, 1, 2, 64)))
         self.refuses(bad, "q: dtype fp16; accepted: bf16", ENGINE.attention_forward, Q, K, K, dtype="bf16")
         self.refuses(bad, "dtype: dtype fp8; accepted: fp16, bf16, e4m3$", ENGINE.attention_forward, Q, K, K, dtype="fp8")
@@ -73,7 +73,7 @@ class Refused(unittest.TestCase):
             with wavejit.Engine(f"sim:{target}") as engine:
                 self.refuses(wavejit.Unsupported, f"head dim 512 has no kernel on {target}; use head dim 256, 192/128, 128 or 64", engine.attention_forward, *(numpy.ones((1, 8, 2, 512), Q.dtype) for _ in range(3)))
                 self.refuses(wavejit.InvalidArgument, "k: dtype uint8; accepted: fp16, e4m3, e5m2", engine.attention_forward, Q, K.view(numpy.uint8), K)
-                self.refuses(wavejit.InvalidArgument, "out: dtype e4m3; accepted: fp16, fp32$", engine.attention_forward, Q, K, K, "e4m3")
+                self.refuses(wavejit.InvalidArgument, "o_scale = 0; accepted: .* beside o of e4m3", engine.attention_forward, Q, K, K, "e4m3")
             for word, answer in (("cache=q8_0", "no type of K and V; accepted: cache=e4m3"), ("cache=q4_0", "no type of K and V; accepted: cache=e4m3"),
                                  ("out=e4m3", "not known; accepted: "), ("dropout=0.1", "not known; accepted: ")):  # fmt: skip
                 self.refuses(wavejit.InvalidArgument, f"'{word}' .* is {answer}", wavejit.explain, f"attention_forward fp16 b1 q1 k64 h8 d128 {word}", target=target)

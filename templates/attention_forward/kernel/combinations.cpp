@@ -37,8 +37,8 @@ WAVEJIT_PART(queries8, "queries=e4m3", "bf16, fp16", asked.spec.narrow_queries);
 WAVEJIT_PART(qk8, "qk=i8", "bf16, fp16", asked.spec.integers);
 WAVEJIT_PART(no_qk8, "Q and K in 16 bits", "beside qk=i8", !asked.spec.integers);
 WAVEJIT_PART(o32, "o=fp32", "O in 16 bits", asked.spec.output == OutputType::fp32);
-WAVEJIT_PART(o_other, "o=", "O in the type of the products", asked.spec.output != OutputType::as_products);
-WAVEJIT_PART(o_of_parts, "o=", "no o=", asked.spec.output != OutputType::as_products && !(asked.spec.merged && asked.spec.scales_output()));
+WAVEJIT_PART(o8, "o= in 8 bits", "O in 16 bits", asked.spec.scales_output());
+WAVEJIT_PART(o8_of_parts, "o= in 8 bits", "no o=", asked.spec.scales_output() && !asked.spec.merged);
 WAVEJIT_PART(scattered_o, "trans_o", "O whose dims are contiguous and whose rows begin at multiples of 16 bytes", asked.spec.trans_o);
 WAVEJIT_PART(lse, "lse", "no lse", asked.spec.lse);
 WAVEJIT_PART(cache, "cache=", "keys in 16 bits", asked.spec.cache != CacheType::as_queries);
@@ -140,10 +140,10 @@ constexpr Combination combinations[] = {
      {&overlapped, &queries8, &cache, &paged, &listed, &blocks, &mask}},
     {WAVEJIT_BESIDE("beside o_store=permlane, which swaps halves of 16 bits"),
      WAVEJIT_IF(asked.spec.output_store != OutputStore::scalar),
-     {&trans_o, &split, &o_other}},
+     {&trans_o, &split, &o32, &o8}},
     {WAVEJIT_BESIDE("beside split=, which leaves parts in f32 to attention_combine"),
      WAVEJIT_IF(asked.spec.split_keys != 0),
-     {&lse, &o_of_parts}},
+     {&lse, &o32, &o8_of_parts}},
     {WAVEJIT_BESIDE("beside o= in 8 bits, which stores four dims at once"),
      WAVEJIT_IF(asked.spec.scales_output()),
      {&scattered_o}},
