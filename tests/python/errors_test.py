@@ -75,7 +75,7 @@ class Refused(unittest.TestCase):
                 self.refuses(wavejit.InvalidArgument, "k: dtype uint8; accepted: fp16, e4m3, e5m2", engine.attention_forward, Q, K.view(numpy.uint8), K)
                 self.refuses(wavejit.InvalidArgument, "o_scale = 0; accepted: .* beside o of e4m3", engine.attention_forward, Q, K, K, "e4m3")
             for word, answer in (("cache=q8_0", "no type of K and V; accepted: cache=e4m3"), ("cache=q4_0", "no type of K and V; accepted: cache=e4m3"),
-                                 ("out=e4m3", "not known; accepted: "), ("dropout=0.1", "not known; accepted: ")):  # fmt: skip
+                                 ("out=e4m3", "not known .did you mean .o=e4m3."), ("dropout=0.1", "not known; accepted: ")):  # fmt: skip
                 self.refuses(wavejit.InvalidArgument, f"'{word}' .* is {answer}", wavejit.explain, f"attention_forward fp16 b1 q1 k64 h8 d128 {word}", target=target)
 
     def test_shapes(self):
