@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <tuple>
@@ -82,6 +83,7 @@ void bind_calls(nb::module_& module) {
       "hints",
       [] {
         std::vector<std::tuple<const char*, std::uint32_t>> rows;
+        rows.reserve(std::size(hints));
         for (const Hint& hint : hints) rows.emplace_back(hint.word, hint.bit);
         return rows;
       },
@@ -90,6 +92,7 @@ void bind_calls(nb::module_& module) {
       "mask_kinds",
       [] {
         std::vector<std::tuple<std::int32_t, const char*, const char*>> rows;
+        rows.reserve(std::size(mask_kinds));
         for (const MaskKind& kind : mask_kinds) rows.emplace_back(kind.bit, kind.word, kind.field);
         return rows;
       },

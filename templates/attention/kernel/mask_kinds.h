@@ -70,17 +70,17 @@ inline constexpr std::array mask_kinds = {
 #define WAVEJIT_MASK_KIND(word_, bit_, field_, beside_, least_, most_, what_, number_, help_) \
   MaskKind{.mask = Mask::word_,                                                               \
            .word = #word_,                                                                    \
-           .bit = bit_,                                                                       \
+           .bit = (bit_),                                                                     \
            .bit_name = #bit_,                                                                 \
            .field = #field_,                                                                  \
            .number = &wavejit_masking::field_,                                                \
            .at = offsetof(wavejit_masking, field_),                                           \
-           .beside = beside_,                                                                 \
-           .least = least_,                                                                   \
-           .most = most_,                                                                     \
-           .what = what_,                                                                     \
-           .counted = number_,                                                                \
-           .help = help_,                                                                     \
+           .beside = (beside_),                                                               \
+           .least = (least_),                                                                 \
+           .most = (most_),                                                                   \
+           .what = (what_),                                                                   \
+           .counted = (number_),                                                              \
+           .help = (help_),                                                                   \
            .arguments = ShownBy<Mask::word_>::arguments,                                      \
            .keys = ShownBy<Mask::word_>::keys},
 #include "wavejit/masks.def"

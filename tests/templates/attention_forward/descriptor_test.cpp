@@ -311,8 +311,8 @@ TEST(Descriptor, AFlagOfAProblemIsOneRow) {
     EXPECT_THAT(parse_descriptor(line + " " + text).error().detail, HasSubstr("says again"));
     ++described;
   }
-  EXPECT_EQ(flags, 26);
-  EXPECT_EQ(described, 13);
+  EXPECT_EQ(flags, 25);
+  EXPECT_EQ(described, 12);
 }
 
 // One word for scales of tokens, and one answer where rows are moved whole.

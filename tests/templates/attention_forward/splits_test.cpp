@@ -679,7 +679,7 @@ TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
         {"attention_combine bf16 d0 target=gfx942 lowering=llvm", "word 3 'd0'"},
         {"attention_combine bf16 bf16 d64 target=gfx942 lowering=llvm", "word 3 'bf16': says again"},
         {"attention_combine bf16 d64 causal target=gfx942 lowering=llvm",
-         "word 4 'causal': accepted: bf16, fp16, fp32, d<n>"},
+         "word 4 'causal': accepted: bf16, fp16, fp32, e4m3, e4m3_fnuz, i8, d<n>"},
         {"attention_forward", "accepted: attention_combine"},
         {"", "accepted: attention_combine"}}) {
     const auto refused = attention_combine::parse_spec(text);
