@@ -9,7 +9,7 @@ asleep, which tells the faults that are in code that it makes kernels with; othe
 and behind them what ctest calls `wavejit sweep` and `wavejit invariance` with. Faults that were not seen meet the products, without --chosen.
 
 seen.txt has a line a fault: `<outcome> | <commit> | <place and fault>`. A fault that it names already is not tried again, so that a run goes on where
-it was, in another session or on another machine.
+it was, after an interruption or on another machine.
 """
 import bisect
 import concurrent.futures

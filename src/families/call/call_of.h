@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What calls have alike that are a struct of the C ABI and the problem that a check made of it.
+// What all calls share that have a struct of the C ABI and a problem, which a check made of it.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,8 @@ Value* first_key_at(Kernel& kernel, const KindOfMask& kind, Value* position) {
   if (kind.mask == Mask::chunked) return first_of_chunk(kernel, kind.first, kind.second, position);
   return position;
 }
+// A kind without a first and a last key here would see its diagonal alone.
+static_assert(mask_kinds.size() == 1, "first_key_at and last_key_at say what the kinds of masks.def show");
 Value* last_key_at(Kernel& /*kernel*/, const KindOfMask& /*kind*/, Value* position) { return position; }
 Value* end_key_at(Kernel& kernel, const KindOfMask& kind, Value* behind) {
   if (!shows_later_keys(kind.mask)) return behind;

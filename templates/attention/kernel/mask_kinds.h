@@ -33,7 +33,7 @@ struct KeySpan {
 
 template <Mask mask>
 struct ShownBy;
-// Its keys, and the multiplier of local_chunks.h.
+// Local chunks: how many keys one has, and the multiplier of local_chunks.h.
 template <>
 struct ShownBy<Mask::chunked> {
   static constexpr MaskChoice arguments(std::int64_t keys) {
@@ -88,7 +88,7 @@ inline constexpr std::array mask_kinds = {
 };
 static_assert(std::ranges::all_of(mask_kinds, [](const MaskKind& kind) { return kind.most <= unlimited_window; }));
 
-// The kind's row, or null of other masks; of bits of wavejit_mask.
+// The row of a mask, or null if it has none; kind_in: of the bits of wavejit_mask.
 constexpr const MaskKind* kind_of(Mask mask) {
   for (const MaskKind& kind : mask_kinds)
     if (kind.mask == mask) return &kind;

@@ -192,7 +192,7 @@ Result<void> check_lists(const wavejit_attention_forward_arguments& call, Attent
                    .capacity = static_cast<std::uint64_t>(call.blocks.list_capacity),
                    .full_capacity = static_cast<std::uint64_t>(call.blocks.full_capacity),
                    .ragged = call.blocks.list_starts != nullptr || call.blocks.full_starts != nullptr,
-                   .alike = (call.head.flags & WAVEJIT_LISTS_ALIKE) != 0};
+                   .alike = (problem.hints & WAVEJIT_LISTS_ALIKE) != 0};
   problem.shape.block_lists = true;
   if (!walk_bytes(problem))
     return refuse_number("list_capacity", call.blocks.list_capacity,

@@ -66,8 +66,8 @@ class AttendPadded final : public Attend {
   void end() override { tiles_.wait(); }
 
  private:
-  // A tile's bias comes while scores are multiplied; more than 128 dims of K and of Q leave no room for it until they
-  // are.
+  // A tile's bias comes while scores are multiplied; more than 128 dims of K and of Q leave no room for it until the
+  // products are done.
   bool fetches_late() const {
     constexpr int usual_dims = 128;
     return generic_.spec.head_dim_qk > usual_dims;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The generic pipeline: waves of 32 query rows (4; 1 or 2 where there are few rows) walk the key tiles together, one
-// tile after the other. What they do with a tile stands in attend.h.
+// The generic pipeline: waves of 32 query rows (16 on RDNA4), four or, with few rows, one or two of them, walk the key
+// tiles together, one tile after the other. What they do with a tile stands in attend.h.
 #include "templates/attention_forward/emit/generic_pipeline.h"
 
 #include "codegen/language/carried.h"

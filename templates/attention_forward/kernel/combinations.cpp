@@ -32,10 +32,10 @@ namespace parts {
 WAVEJIT_PART(bias, "a bias", "no bias", asked.spec.has(Modifier::bias));
 WAVEJIT_PART(softcap, "softcap", "no softcap", asked.spec.has(Modifier::softcap));
 WAVEJIT_PART(alibi, "alibi", "no alibi", asked.spec.has(Modifier::alibi));
-WAVEJIT_PART(no_bias, "a call without a bias", "it beside bias", !asked.spec.has(Modifier::bias));
+WAVEJIT_PART(no_bias, "a call without a bias", "bias_type=fp32 beside bias", !asked.spec.has(Modifier::bias));
 WAVEJIT_PART(queries8, "queries=e4m3", "bf16, fp16", asked.spec.narrow_queries);
 WAVEJIT_PART(qk8, "qk=i8", "bf16, fp16", asked.spec.integers);
-WAVEJIT_PART(no_qk8, "Q and K in 16 bits", "beside qk=i8", !asked.spec.integers);
+WAVEJIT_PART(no_qk8, "a call without qk=i8", "it beside qk=i8", !asked.spec.integers);
 WAVEJIT_PART(o32, "o=fp32", "O in 16 bits", asked.spec.output == OutputType::fp32);
 WAVEJIT_PART(o8, "o= in 8 bits", "O in 16 bits", asked.spec.scales_output());
 WAVEJIT_PART(o8_of_parts, "o= in 8 bits", "no o=", asked.spec.scales_output() && !asked.spec.merged);
@@ -90,7 +90,7 @@ WAVEJIT_PART(scaled_scores, "a modifier beside cache_scales=token", "auto, gener
              asked.spec.token_scales && asked.spec.pipeline == Pipeline::dualwave && (asked.spec.has(Modifier::bias) || (asked.spec.modified() && has_first_key(asked.spec.mask))));
 WAVEJIT_PART(cached_blocks, "cache= beside block_lists", "auto, generic",
              asked.spec.cache != CacheType::as_queries && asked.spec.block_lists && asked.spec.pipeline == Pipeline::dualwave);
-WAVEJIT_PART(granules_of_modified, "softcap or alibi under window and chunked in pages that hold no whole tiles", "auto, generic",
+WAVEJIT_PART(granules_of_modified, "softcap or alibi under a mask with a first key in pages that hold no whole tiles", "auto, generic",
              asked.spec.pipeline == Pipeline::dualwave && asked.spec.tile_layout().wave_granules && asked.spec.head_dim_v > 64 && has_first_key(asked.spec.mask) && asked.spec.modified() && !asked.spec.has(Modifier::bias));
 WAVEJIT_PART(mask_of_pages, "a bool mask in pages", "auto, generic", asked.spec.bool_mask && asked.spec.paged);
 WAVEJIT_PART(mask_of_window, "a bool mask in a window of modified scores", "auto, generic", asked.spec.bool_mask && asked.spec.mask == Mask::window && asked.spec.modified());
@@ -173,7 +173,7 @@ constexpr Combination combinations[] = {
     {WAVEJIT_BESIDE("beside block_lists, walks of each head and block of rows"),
      WAVEJIT_IF(asked.spec.block_lists),
      {&split, &packed_blocks, &pairs, &shares_call, &kind}},
-    {WAVEJIT_BESIDE("beside bool_mask, whose bits stand in the place of a bias"),
+    {WAVEJIT_BESIDE("beside bool_mask, whose bits stand where a bias stands and leave no registers for more"),
      WAVEJIT_IF(asked.spec.bool_mask),
      {&bias, &queries8, &qk8, &cache, &vectorised, &looked_up_pages}},
     {WAVEJIT_BESIDE("beside a bool mask of few rows (without block_lists), which goes over dense keys"),

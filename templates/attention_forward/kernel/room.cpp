@@ -90,10 +90,10 @@ RoomCell room_cell(const ForwardKernel& spec) {
                     : softcap                    ? ScoreKind::softcap
                     : alibi                      ? ScoreKind::alibi
                                                  : ScoreKind::plain,
-          .limits = spec.causal_flags            ? LimitKind::flags
-                    : spec.mask == Mask::window  ? LimitKind::window
-                    : spec.mask == Mask::chunked ? LimitKind::chunked
-                                                 : LimitKind::whole};
+          .limits = spec.causal_flags           ? LimitKind::flags
+                    : spec.mask == Mask::window ? LimitKind::window
+                    : has_kind(spec.mask)       ? LimitKind::chunked
+                                                : LimitKind::whole};
 }
 
 char digit_of_waves(int waves) {

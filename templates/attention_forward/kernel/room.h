@@ -41,7 +41,7 @@ struct RoomCell {
 };
 inline constexpr std::size_t cells_of_end = score_kinds * limit_kinds;
 
-// "gfx950 generic128 d128 bf16 pages": the line of the table that has the spec.
+// "gfx1201 generic128 d128 16bits pages": the line of the table that has the spec.
 std::string room_line(const ForwardKernel& spec, const targets::Target& target);
 RoomCell room_cell(const ForwardKernel& spec);
 

@@ -22,7 +22,7 @@ using Asked = AskedSpec;
 
 bool overlaps(const Asked& asked) { return asked.spec.pipeline != Pipeline::generic; }
 
-// Those that the generic pipeline, which has most, does on a target.
+// Head dims that the generic pipeline, which has most, computes on a target.
 std::string known_head_dims(const targets::Target& target) {
   std::string list;
   for (const HeadDims& dims : all_head_dims()) {

@@ -20,10 +20,10 @@ struct AskedSpec {
   std::string target_name() const { return std::string(target.id); }
 };
 
-// The first reason; empty: none. Without those of room: what there is to measure.
+// The first reason; empty: none. with_room = false leaves out what registers refuse: `kernel_room` measures such specs.
 std::string first_refusal(const AskedSpec& asked, bool with_room = true);
 
-// Its parts (combinations.cpp): words that have no kernel beside each other, and those that spill on targets that
+// Two of its rules (combinations.cpp): words that have no kernel beside each other, and those that spill on targets that
 // nobody has measured. A sentence names one word and what would do in its place.
 std::string refused_combination(const AskedSpec& asked);
 std::string combination_that_spills(const AskedSpec& asked);

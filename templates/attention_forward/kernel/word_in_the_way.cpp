@@ -13,7 +13,7 @@ struct Word {
   void (*leave_out)(ForwardKernel& spec);
 };
 
-// Those first that a caller gives up most easily.
+// Words that a caller gives up most easily stand first.
 constexpr Word words[] = {
     {"a bias in fp32", "a bias in 16 bits", [](const ForwardKernel& its) { return its.bias_fp32; },
      [](ForwardKernel& its) { its.bias_fp32 = false; }},
