@@ -96,6 +96,27 @@ class Dense(Case):
             with self.subTest(words=words), self.assertRaisesRegex(wavejit.Error, pattern):
                 ENGINE.attention_forward(q, k, v, **words)
 
+    def test_its_scale_is_not_written(self):
+        """O may not move onto its own scale in a call that was launched before, nor LSE stand there."""
+        q, k = draw(1, 4, 2, 64), draw(1, 70, 2, 64)
+        scales = ENGINE.array(numpy.full(4096, 0.05, numpy.float32))
+        call = ENGINE.attention_forward_call(q, k, k, out="e4m3", o_scale=scales[1024:1025])
+        call.launch()
+        call._call.set_tensor("o", scales._address + 4096, call.out._dtype.c, call.out.shape, call.out.strides)
+        self.assertRaisesRegex(wavejit.InvalidArgument, "o_scale", call.launch)
+        call = ENGINE.attention_forward_call(q, k, k, out="e4m3", o_scale=scales[:1], lse=True)
+        call._call.set_address("o_scale", call.lse._address)
+        self.assertRaisesRegex(wavejit.InvalidArgument, "o_scale", call.launch)
+        merge = ENGINE.attention_merge_call([q[0]] * 2, [numpy.zeros((2, 4), numpy.float32)] * 2, out="e4m3", o_scale=scales[:1])
+        merge._call.set_address("o_scale", merge.lse._address)
+        self.assertRaisesRegex(wavejit.InvalidArgument, "o_scale", merge.launch)
+
+    def test_parts_are_merged_into_types_that_the_target_has(self):
+        """explain refuses what the merge behind split keys cannot write."""
+        line = "attention_forward fp16 b1 q2 k2100 h2 d64 o=e4m3_fnuz splits=2 launches=2"
+        self.assertRaises(wavejit.Unsupported, wavejit.explain, line, target="gfx950")
+        wavejit.explain(line, target="gfx942")
+
     def test_queries_in_fp32_are_rounded_once(self):
         q, k, v = draw(1, 9, 2, 64), draw(1, 32, 2, 64), draw(1, 32, 2, 64)
         between = (wide(q) * (1 + 0.9 * 2**-13 * numpy.where(numpy.arange(64) % 2, 1, -1))).astype(numpy.float32)

@@ -72,8 +72,11 @@ families::Result<void> check_scale_of_bytes(const wavejit_tensor& o, const Given
   const auto begin = reinterpret_cast<std::uintptr_t>(scale.address);
   if (begin % alignof(float) != 0)
     return refused("o_scale", refusal::pointer_text(scale.address), "a multiple of " + std::to_string(alignof(float)));
-  return check_apart({"o", &o}, families::range_of(o, element_bytes_of(o)), "o_scale",
-                     {.begin = begin, .end = begin + sizeof(float), .dense = true});
+  const families::Range range = {.begin = begin, .end = begin + sizeof(float), .dense = true};
+  if (auto apart = check_apart({"o", &o}, families::range_of(o, element_bytes_of(o)), "o_scale", range); !apart)
+    return apart;
+  if (scale.lse == nullptr || scale.lse->data == nullptr) return {};
+  return check_apart({"lse", scale.lse}, families::range_of(*scale.lse, sizeof(float)), "o_scale", range);
 }
 
 }  // namespace wavejit::attention

@@ -27,6 +27,7 @@ struct GivenOutputScale {
   const float* address;
   float value;
   std::int32_t unused;
+  const wavejit_tensor* lse = nullptr;  // written beside O; null: not
 };
 [[gnu::cold]] families::Failure bad_output_scale(const wavejit_tensor& o, const GivenOutputScale& scale);
 families::Result<void> check_scale_of_bytes(const wavejit_tensor& o, const GivenOutputScale& scale);

@@ -102,6 +102,14 @@ void add_walks(std::vector<families::Shape>& shapes, const targets::Target& targ
   if (one.merged) shapes.push_back(shape_of(one));
 }
 
+// What merges the parts of a split kernel, or why nothing writes such an O.
+Result<void> add_combine(families::Route& route, const ForwardKernel& split, const AttentionShape& shape) {
+  const attention_combine::CombineKernel combine = attention_combine::combine_of(split, shape.output, shape.trans_o);
+  if (auto refused = refusal_of(combine)) return fail(WAVEJIT_UNSUPPORTED, *std::move(refused));
+  route.kernels.push_back({.label = "combine", .spec = combine});
+  return {};
+}
+
 // Both kernels that walk keys, the long sequences' first, and what merges the parts of the other one.
 Result<families::Route> mixed_route(const AttentionShape& shape, const targets::Target& target,
                                     const Toggles& toggles) {
@@ -112,8 +120,7 @@ Result<families::Route> mixed_route(const AttentionShape& shape, const targets::
   families::Route route = {
       .kernels = {{.label = "spec", .spec = tall->spec}, {.label = "few rows", .spec = few->spec}}};
   if (few->spec.split_keys != 0)
-    route.kernels.push_back(
-        {.label = "combine", .spec = attention_combine::combine_of(few->spec, shape.output, shape.trans_o)});
+    if (auto added = add_combine(route, few->spec, shape); !added) return std::unexpected(std::move(added.error()));
   return route;
 }
 
@@ -129,8 +136,7 @@ Result<families::Route> single_route(const AttentionShape& shape, const targets:
     route.kernels.push_back({.label = "mask", .spec = attention_mask_lists::mask_of(chosen->spec)});
   // One for all split kernels of a data type and head dim, whatever their masks and pipelines.
   if (chosen->spec.split_keys != 0 && !chosen->spec.merged)
-    route.kernels.push_back(
-        {.label = "combine", .spec = attention_combine::combine_of(chosen->spec, shape.output, shape.trans_o)});
+    if (auto added = add_combine(route, chosen->spec, shape); !added) return std::unexpected(std::move(added.error()));
   return route;
 }
 

@@ -212,7 +212,7 @@ class AttentionMerge : public Family {
  public:
   std::string_view name() const override { return "attention_merge"; }
   std::string_view grammar() const override {
-    return "attention_merge <bf16|fp16|fp32> b<batch> q<tokens> h<heads> d<dims> parts=<n> [out=<bf16|fp16|fp32>] "
+    return "attention_merge <bf16|fp16|fp32> b<batch> q<tokens> h<heads> d<dims> parts=<n> [out=<bf16|fp16|fp32|e4m3|e4m3_fnuz|i8>] "
            "[stacked] [lse] [empty] [seed=<n>]";
   }
   std::string_view example() const override { return "attention_merge bf16 b64 q1 h64 d128 parts=2 lse"; }
