@@ -158,7 +158,8 @@ class InvarianceOf final : public Invariance {
 
   template <typename Answers, typename Tell>
   static void compare(const Batch& batch, const Dimension& dimension, const Change& change, const Answers& before,
-                      Answers after, const Tell& tell) {
+                      Answers after,  // NOLINT(performance-unnecessary-value-param): a laboratory may take it over
+                      const Tell& tell) {
     if constexpr (requires { Laboratory::compare(batch, dimension, change, before, std::move(after), tell); }) {
       Laboratory::compare(batch, dimension, change, before, std::move(after), tell);
     } else {

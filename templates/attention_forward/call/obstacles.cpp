@@ -119,7 +119,7 @@ void add_keys(Words& words) {
   for (const auto& [there, name] : {std::pair{shape.trans_q, "trans_q"}, std::pair{shape.trans_k, "trans_k"},
                                     std::pair{shape.trans_v, "trans_v"}, std::pair{shape.trans_o, "trans_o"}})
     if (there) names += (names.empty() ? "" : "/") + std::string(name);
-  words.add_other(shape.trans_any(), std::move(names), "", "tensors whose dims are contiguous",
+  words.add_other(shape.trans_any(), names, "", "tensors whose dims are contiguous",
                   [](AttentionShape& other) { other.trans_q = other.trans_k = other.trans_v = other.trans_o = false; });
 }
 

@@ -297,6 +297,7 @@ Result<DeviceCase::Extra> DeviceCase::make_extra(wavejit_engine* engine, const E
     extra.key_starts = memory.in(starts_of(sequences, &Sequence::keys));
   } else if (problem.paged() || !problem.key_lengths.empty()) {
     std::vector<std::int32_t> lengths;
+    lengths.reserve(sequences.size());
     for (const Sequence& sequence : sequences) lengths.push_back(static_cast<std::int32_t>(sequence.keys));
     extra.key_lengths = memory.in(lengths);
   }

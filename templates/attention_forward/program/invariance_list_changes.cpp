@@ -70,6 +70,7 @@ std::vector<Change> blocks_by_pipeline(const Batch& batch, Draws&) {
 
 std::vector<Change> hinted_lists(const Batch& batch, Draws&) {
   std::vector<Change> changes;
+  changes.reserve(std::size(attention::hints));
   for (const attention::Hint& hint : attention::hints)
     changes.push_back(
         {.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit, .lists = ListForm{}}});
@@ -115,6 +116,7 @@ std::vector<Dimension> list_dimensions() {
       {"schedule", "waves in other orders", by_schedule},
   }};
   std::vector<Dimension> dimensions;
+  dimensions.reserve(rows.size() + 2);
   for (const Row& row : rows)
     dimensions.push_back({.told = {.name = std::string("blocks-") + row.name,
                                    .changes = std::string("lists of key blocks: ") + row.changes,

@@ -54,7 +54,7 @@ class LatentRun final
     const Shape& queries = shapes[q];
     const Shape& keys = shapes[k];
     if (i == q) {
-      const std::string other = attention::program::accepted_queries(queries);
+      std::string other = attention::program::accepted_queries(queries);
       if (!other.empty() || value_dims_of(queries[3]) != 0) return other;
       return fmt::format("[batch, length, heads, {}]", known_widths());
     }
