@@ -17,11 +17,10 @@ void note_infinite(std::vector<std::string>& notes, const std::string& field, st
     notes.push_back(fmt::format("{} has {} values beyond the range of {}; they became infinite", field, count, type));
 }
 
-void add_file(CLI::App& command, const FileRow& row, std::string& path, std::vector<std::string>* paths) {
-  const std::string name = fmt::format("--{}", row.field);
-  CLI::Option* option =
-      row.several ? command.add_option(name, *paths, row.help) : command.add_option(name, path, row.help);
-  option->type_name("FILE.npy");
+// `into`: a path, or paths.
+template <typename Into>
+void add_file(CLI::App& command, const FileRow& row, Into& into) {
+  CLI::Option* option = command.add_option(fmt::format("--{}", row.field), into, row.help)->type_name("FILE.npy");
   if (row.required) option->required();
 }
 
@@ -66,8 +65,12 @@ ArrayRun::ArrayRun(std::span<const FileRow> inputs, std::span<const FileRow> out
 }
 
 void ArrayRun::add_options(CLI::App& command) {
-  for (Input& input : inputs_) add_file(command, *input.row, input.path, &input.paths);
-  for (Output& output : outputs_) add_file(command, *output.row, output.path, nullptr);
+  for (Input& input : inputs_)
+    if (input.row->several)
+      add_file(command, *input.row, input.paths);
+    else
+      add_file(command, *input.row, input.path);
+  for (Output& output : outputs_) add_file(command, *output.row, output.path);
   add_own(command);
 }
 

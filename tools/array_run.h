@@ -34,7 +34,7 @@ struct FileRow {
   const char* field;  // its option without dashes: "lse"
   const char* help;
   bool required = true;
-  bool several = false;  // one file or more, in Input::paths
+  bool several = false;  // an input of one file or more, in Input::paths
 };
 
 // "[2, 3, 5]"

@@ -33,7 +33,7 @@ struct ValueWords {
   bool causal_flags = false;
   bool lse = false;
   bool output_fp32 = false;
-  std::optional<wavejit_dtype> output_bytes = {};  // NOLINT(readability-redundant-member-init)
+  std::optional<wavejit_dtype> output_bytes = std::nullopt;
   float scale = 1;
   float softcap = 0;
   attention::Extent alibi = attention::Extent::none;

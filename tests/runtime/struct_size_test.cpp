@@ -180,25 +180,21 @@ TEST(StructSize, EveryStructOfTheHeadersIsInOneList) {
   EXPECT_EQ(found, listed);
 }
 
+// What calls are made of.
+const std::map<std::string, std::size_t> parts = {
+    {"wavejit_tensor", sizeof(wavejit_tensor)},       {"wavejit_attention_part", sizeof(wavejit_attention_part)},
+    {"wavejit_call_head", sizeof(wavejit_call_head)}, {"wavejit_masking", sizeof(wavejit_masking)},
+    {"wavejit_modifiers", sizeof(wavejit_modifiers)}, {"wavejit_sequences", sizeof(wavejit_sequences)},
+    {"wavejit_pages", sizeof(wavejit_pages)},         {"wavejit_block_lists", sizeof(wavejit_block_lists)},
+    {"wavejit_key_list", sizeof(wavejit_key_list)},   {"wavejit_scales", sizeof(wavejit_scales)},
+    {"wavejit_split", sizeof(wavejit_split)},
+};
+
 // The bytes of the fields that a struct of the header has, without what a compiler puts between them.
 std::size_t bytes_of_fields(const std::string& header, const std::string& name) {
-  const std::map<std::string, std::size_t> types = {{"int32_t", 4},
-                                                    {"uint32_t", 4},
-                                                    {"float", 4},
-                                                    {"int64_t", 8},
-                                                    {"uint64_t", 8},
-                                                    {"size_t", 8},
-                                                    {"wavejit_tensor", sizeof(wavejit_tensor)},
-                                                    {"wavejit_attention_part", sizeof(wavejit_attention_part)},
-                                                    {"wavejit_call_head", sizeof(wavejit_call_head)},
-                                                    {"wavejit_masking", sizeof(wavejit_masking)},
-                                                    {"wavejit_modifiers", sizeof(wavejit_modifiers)},
-                                                    {"wavejit_sequences", sizeof(wavejit_sequences)},
-                                                    {"wavejit_pages", sizeof(wavejit_pages)},
-                                                    {"wavejit_block_lists", sizeof(wavejit_block_lists)},
-                                                    {"wavejit_key_list", sizeof(wavejit_key_list)},
-                                                    {"wavejit_scales", sizeof(wavejit_scales)},
-                                                    {"wavejit_split", sizeof(wavejit_split)}};
+  std::map<std::string, std::size_t> types = {{"int32_t", 4}, {"uint32_t", 4}, {"float", 4},
+                                              {"int64_t", 8}, {"uint64_t", 8}, {"size_t", 8}};
+  types.insert(parts.begin(), parts.end());
   const std::map<std::string, std::size_t> counts = {{"[4]", 4},
                                                      {"[WAVEJIT_MAX_ATTENTION_PARTS]", WAVEJIT_MAX_ATTENTION_PARTS}};
   const std::string head = "struct " + name + " {";
@@ -223,18 +219,7 @@ std::size_t bytes_of_fields(const std::string& header, const std::string& name) 
 // A call is known again by its bytes (families/call/known_calls.h), and those of padding are anything.
 TEST(StructSize, CallsHaveNoPadding) {
   const std::string header = without_comments(text_of("wavejit.h"));
-  for (const auto& [name, size] : {std::pair{"wavejit_tensor", sizeof(wavejit_tensor)},
-                                   {"wavejit_attention_part", sizeof(wavejit_attention_part)},
-                                   {"wavejit_call_head", sizeof(wavejit_call_head)},
-                                   {"wavejit_masking", sizeof(wavejit_masking)},
-                                   {"wavejit_modifiers", sizeof(wavejit_modifiers)},
-                                   {"wavejit_sequences", sizeof(wavejit_sequences)},
-                                   {"wavejit_pages", sizeof(wavejit_pages)},
-                                   {"wavejit_block_lists", sizeof(wavejit_block_lists)},
-                                   {"wavejit_key_list", sizeof(wavejit_key_list)},
-                                   {"wavejit_scales", sizeof(wavejit_scales)},
-                                   {"wavejit_split", sizeof(wavejit_split)}})
-    EXPECT_EQ(bytes_of_fields(header, name), size) << name;
+  for (const auto& [name, size] : parts) EXPECT_EQ(bytes_of_fields(header, name), size) << name;
   for_each(calls, [&]<typename Struct>(const Named<Struct>& named) {
     EXPECT_EQ(bytes_of_fields(header, named.name), sizeof(Struct)) << named.name;
   });

@@ -66,7 +66,7 @@ struct AttentionCase {
   bool lse = true;
   bool output_fp32 = false;  // O in f32, not in `storage`
   // O in 8 bits of this type, and its scale, as a number or in device memory.
-  std::optional<wavejit_dtype> output_bytes = {};  // NOLINT(readability-redundant-member-init)
+  std::optional<wavejit_dtype> output_bytes = std::nullopt;
   float output_scale = 0x1p-4F;
   bool output_scale_in_memory = false;
   // Q in f32: these numbers, which the call rounds to those of the inputs. Empty: none.

@@ -16,7 +16,7 @@
 // `draw` may have a Result; `changed` an optional of one, empty where no kernel does it on this engine. In the place of
 // `difference` a laboratory may have `compare`, which tells of each sequence itself:
 //
-//     static void compare(const Batch&, const Dimension&, const Change&, const Answers& before, Answers after, tell);
+//     static void compare(const Batch&, const Dimension&, const Change&, const Answers& before, const Answers& after, tell);
 //     … tell(sequence, descriptor, difference);
 //
 // A laboratory whose dimensions do not all ask `dimension.changes` has `changes(dimension, batch, draws)`. One whose
@@ -143,7 +143,7 @@ class InvarianceOf final : public Invariance {
                 .change = change.text,
                 .difference = difference});
         };
-        compare(batch, dimension, change, **plain, std::move(**after), tell_sequence);
+        compare(batch, dimension, change, **plain, **after, tell_sequence);
       }
     }
     return {};
@@ -158,10 +158,9 @@ class InvarianceOf final : public Invariance {
 
   template <typename Answers, typename Tell>
   static void compare(const Batch& batch, const Dimension& dimension, const Change& change, const Answers& before,
-                      Answers after,  // NOLINT(performance-unnecessary-value-param): a laboratory may take it over
-                      const Tell& tell) {
-    if constexpr (requires { Laboratory::compare(batch, dimension, change, before, std::move(after), tell); }) {
-      Laboratory::compare(batch, dimension, change, before, std::move(after), tell);
+                      const Answers& after, const Tell& tell) {
+    if constexpr (requires { Laboratory::compare(batch, dimension, change, before, after, tell); }) {
+      Laboratory::compare(batch, dimension, change, before, after, tell);
     } else {
       for (std::size_t at = 0; at < before.size(); ++at) {
         const auto token = static_cast<std::int64_t>(at);

@@ -26,14 +26,14 @@
 
 namespace wavejit::families {
 
-// A pointer of a struct: that of a tensor's elements, which stands at the tensor's begin, or another.
+// A pointer of a struct: that of a tensor's elements, which stands at the tensor's begin, that of one fp32, or another.
 struct MovingPointer {
   std::size_t at = 0;
-  enum class Of : std::uint8_t { input, output, memory } of = Of::input;
+  enum class Of : std::uint8_t { input, output, number, memory } of = Of::input;
 };
 
-// Whoever owns a struct says once which of its pointers may move, ascending. A tensor is an input or an output; of memory
-// nobody asks what it shares. A pointer whose check depends on more than its address does not belong here.
+// Whoever owns a struct says once which of its pointers may move, ascending. A tensor is an input or an output, a
+// number is an input of one fp32, and nothing asks what memory shares. A pointer whose check depends on more than its address does not belong here.
 //
 //   template <>
 //   inline constexpr std::array moving_pointers<wavejit_x_arguments> = {
@@ -70,6 +70,10 @@ class KnownCalls {
     known = {.engine = engine, .call = call, .plan = plan};
     for (std::size_t i = 0; i < moving.size(); ++i) {
       if (pointer(call, i) == 0 || moving[i].of == MovingPointer::Of::memory) continue;
+      if (moving[i].of == MovingPointer::Of::number) {
+        known.bytes[i] = sizeof(float);
+        continue;
+      }
       wavejit_tensor tensor;
       std::memcpy(&tensor, begin_of(call) + moving[i].at, sizeof tensor);
       known.bytes[i] = bytes_of(tensor);

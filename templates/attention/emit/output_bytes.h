@@ -22,13 +22,13 @@ language::Value* four_floats(language::Kernel& kernel, const FourFloats& numbers
 // Whole numbers in the range of a byte.
 language::Value* four_integers(language::Kernel& kernel, const FourFloats& numbers);
 
-// O in 8 bits: O · (1 / scale), rounded to the nearest number, of two the even one, and no larger than the largest. NaN
-// stays NaN, as an integer it is 0.
+// O in 8 bits: O · (1 / scale), rounded to the nearest number (to the even one of two), and no larger than the largest.
+// NaN stays NaN; in int8 it becomes 0.
 class OutputBytes {
  public:
   // `at`: where the kernel's arguments have an OutputScale.
   OutputBytes(language::Kernel& kernel, DataType type, std::size_t at);
-  // The same, of arguments that have the number and its address apart.
+  // `address_at`, `value_at`: where they stand apart.
   OutputBytes(language::Kernel& kernel, DataType type, std::size_t address_at, std::size_t value_at);
 
   // A dword of four elements of O.

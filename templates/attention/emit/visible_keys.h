@@ -8,8 +8,8 @@
 
 namespace wavejit::attention {
 
-// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window. Of a kind of masks.def: its
-// two arguments.
+// Offsets of the two limits in a kernel's arguments, 32 bits each, at most unlimited_window. A kind of masks.def has its two
+// arguments there.
 struct WindowFields {
   std::size_t left, right;
 };
@@ -23,7 +23,7 @@ struct KindOfMask {
 };
 KindOfMask kind_of_mask(language::Kernel& kernel, Mask mask, const WindowFields& window);
 // The first key that a row at this position sees and the last one: the position itself where the kind limits neither.
-// Of a position before key 0 the first one is key 0. Both grow with the position, or stay.
+// A position before key 0 has key 0 for the first one. Both grow with the position, or stay.
 language::Value* first_key_at(language::Kernel& kernel, const KindOfMask& kind, language::Value* position);
 language::Value* last_key_at(language::Kernel& kernel, const KindOfMask& kind, language::Value* position);
 // The key behind the last one that a row sees, by the key behind its position.
@@ -47,7 +47,7 @@ KeyRange visible_keys(language::Kernel& kernel, const WindowFields& window, lang
 // ---- The rows of a tile, of one mask
 
 // What is added to a row for its diagonal, its last key and its first one; null where nothing asks for it or nothing
-// limits it. Of a kind of masks.def all are the diagonal's, from which first_key_at and last_key_at go on.
+// limits it. With a kind of masks.def all are the diagonal's, from which first_key_at and last_key_at go on.
 struct KeyLimits {
   language::Value* diagonal;
   language::Value* to_limit;

@@ -44,8 +44,8 @@ class Gathered {
   Gathered(const Batch& batch, Compared compared) : batch_(batch), compared_(compared) {
     pieces_.resize(batch.sequences.size());
   }
-  void take(std::span<const RowsOf> pieces, std::vector<Answer> answers) {
-    for (std::size_t i = 0; i < pieces.size(); ++i) pieces_[pieces[i].sequence].push_back(std::move(answers[i]));
+  void take(std::span<const RowsOf> pieces, const std::vector<Answer>& answers) {
+    for (std::size_t i = 0; i < pieces.size(); ++i) pieces_[pieces[i].sequence].push_back(answers[i]);
   }
   bool has(std::size_t sequence) const { return !pieces_[sequence].empty(); }
 
@@ -145,13 +145,12 @@ struct Laboratory {
     return all;
   }
   static void compare(const Batch& batch, const Dimension& dimension, const Change& change, const Answers& before,
-                      Answers after, const auto& tell) {
+                      const Answers& after, const auto& tell) {
     const bool sums = dimension.compared == Compared::sums;
     Gathered whole(batch, dimension.compared);
     Gathered changed(batch, dimension.compared);
     whole.take(all_whole(batch), before.front());
-    for (std::size_t call = 0; call < change.calls.size(); ++call)
-      changed.take(change.calls[call], std::move(after[call]));
+    for (std::size_t call = 0; call < change.calls.size(); ++call) changed.take(change.calls[call], after[call]);
     for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
       if (changed.has(sequence))
         tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),

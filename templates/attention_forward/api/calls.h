@@ -19,10 +19,10 @@ struct Calls {
     if (!problem) return std::unexpected(problem.error());
     return plan_call(*problem, engine.target_row(), engine.toggles(), attention::reach_of(arguments->split));
   }
-  // Others depend on more addresses: O may not move onto its own scale.
+  // Others depend on more addresses.
   static bool is_remembered(const Arguments& call) {
     return call.modifiers.bias.data == nullptr && call.modifiers.bool_mask.data == nullptr && !has_lists(call) &&
-           call.key_list.indices == nullptr && call.o_scale == nullptr && call.page_layout == WAVEJIT_PAGES_OF_ROWS;
+           call.key_list.indices == nullptr && call.page_layout == WAVEJIT_PAGES_OF_ROWS;
   }
   static std::uint64_t bytes_of(const wavejit_tensor& tensor) { return attention::touched_bytes(tensor); }
 };

@@ -17,8 +17,10 @@ inline constexpr std::array wavejit::families::moving_pointers<wavejit_attention
                     MovingPointer{offsetof(Call, v), input},
                     MovingPointer{offsetof(Call, o), output},
                     MovingPointer{offsetof(Call, lse), output},
+                    MovingPointer{offsetof(Call, modifiers.alibi), input},
                     MovingPointer{offsetof(Call, modifiers.sink), input},
                     MovingPointer{offsetof(Call, scales.k_scale), input},
                     MovingPointer{offsetof(Call, scales.v_scale), input},
-                    MovingPointer{offsetof(Call, scales.q_scale), input}};
+                    MovingPointer{offsetof(Call, scales.q_scale), input},
+                    MovingPointer{offsetof(Call, o_scale), number}};
 }();

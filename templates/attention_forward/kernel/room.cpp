@@ -23,7 +23,9 @@ bool has_lines(std::string_view target) {
 std::string_view measured_as(const targets::Target& target) {
   const auto is_like = [&](const targets::Target& other) {
     return other.matrix.data() == target.matrix.data() && other.wave_size == target.wave_size &&
-           other.vgprs_per_wave == target.vgprs_per_wave && other.lds_bytes == target.lds_bytes && has_lines(other.id);
+           other.vgprs_per_wave == target.vgprs_per_wave && other.vgprs_per_simd_lane == target.vgprs_per_simd_lane &&
+           other.vgprs_handed_out == target.vgprs_handed_out && other.lds_bytes == target.lds_bytes &&
+           other.lds_bytes_per_workgroup == target.lds_bytes_per_workgroup && has_lines(other.id);
   };
   const auto found = std::ranges::find_if(targets::all_targets(), is_like);
   return found == targets::all_targets().end() ? target.id : found->id;
