@@ -129,6 +129,7 @@ class KnownCalls {
       if (((now ^ before) & (alignment - 1)) != 0 || (now == 0) != (before == 0)) return false;
     }
     for (const std::size_t output : outputs) {
+      if (known.bytes[output] == 0) continue;  // such as LSE, which few calls want
       const std::uint64_t begin = pointer(call, output);
       const std::uint64_t end = begin + known.bytes[output];
       for (std::size_t i = 0; i < moving.size(); ++i) {
