@@ -13,7 +13,7 @@
 
 #include "attention/modified.h"
 #include "support/test_device.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
 #include "wavejit/wavejit.hpp"
 
 namespace wavejit::tests {

@@ -13,8 +13,8 @@
 #include "targets/targets.h"
 #include "templates/attention_backward/kernel/spec.h"
 #include "templates/attention_forward/call/descriptor.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
 #include "templates/attention_latent/kernel/spec.h"
 #include "templates/sparse_indexer/kernel/spec.h"
 

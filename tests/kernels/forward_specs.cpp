@@ -2,10 +2,10 @@
 // Which kernels of attention_forward have golden facts.
 #include "kernels/facts.h"
 #include "targets/targets.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 
 namespace wavejit::tests {
 

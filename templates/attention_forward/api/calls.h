@@ -6,7 +6,7 @@
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/api/moving_pointers.h"
 #include "templates/attention_forward/call/call.h"
-#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/walks/lists.h"
 
 namespace wavejit::attention_forward {
 

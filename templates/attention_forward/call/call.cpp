@@ -11,11 +11,11 @@
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/kernel_arguments.h"
 #include "templates/attention_forward/call/key_lists.h"
-#include "templates/attention_forward/call/lists.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
+#include "templates/attention_forward/call/walks/lists.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 
 namespace wavejit::attention_forward {
 namespace {

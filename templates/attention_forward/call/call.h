@@ -9,22 +9,22 @@
 
 #include "families/call/family.h"
 #include "templates/attention/call/split_call.h"
-#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/problem.h"
 #include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
 #include "templates/attention_forward/kernel/arrival_arguments.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
 #include "templates/attention_forward/kernel/combine/arguments.h"
 #include "templates/attention_forward/kernel/flag_arguments.h"
 #include "templates/attention_forward/kernel/integer_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
-#include "templates/attention_forward/kernel/list_arguments.h"
-#include "templates/attention_forward/kernel/mask_lists/arguments.h"
 #include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/list_arguments.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/arguments.h"
 
 namespace wavejit::attention_forward {
 

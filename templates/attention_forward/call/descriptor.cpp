@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "families/kernel/names.h"
-#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/descriptor_words.h"
 #include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/call/splits.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {

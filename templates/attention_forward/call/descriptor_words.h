@@ -7,7 +7,7 @@
 
 #include "families/kernel/names.h"
 #include "templates/attention_forward/call/descriptor.h"
-#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/walks/lists.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {

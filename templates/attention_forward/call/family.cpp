@@ -10,7 +10,6 @@
 #include "templates/attention/kernel/coverage.h"
 #include "templates/attention_forward/call/call.h"
 #include "templates/attention_forward/call/descriptor.h"
-#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/obstacles.h"
@@ -18,11 +17,12 @@
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/call/splits.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
+#include "templates/attention_forward/call/walks/lists.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {

@@ -20,7 +20,7 @@
 #include "templates/attention/call/tensors.h"
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/key_lists.h"
-#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/walks/lists.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {

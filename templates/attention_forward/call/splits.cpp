@@ -6,12 +6,12 @@
 
 #include "templates/attention/call/key_lists.h"
 #include "templates/attention/call/numbers.h"
-#include "templates/attention_forward/call/lists.h"
 #include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/mix.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/call/shared_chunks.h"
+#include "templates/attention_forward/call/walks/lists.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/attend.h"
 
-#include "templates/attention_forward/emit/list_walk.h"
+#include "templates/attention_forward/emit/walks/list_walk.h"
 #include "templates/attention_forward/kernel/arguments.h"
 #include "templates/attention_forward/kernel/parameters.h"
 

@@ -25,10 +25,10 @@
 #include "templates/attention_forward/emit/dualwave_scales.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/dualwave_state.h"
-#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/second_query.h"
+#include "templates/attention_forward/emit/walks/list_walk.h"
 #include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {

@@ -6,7 +6,7 @@
 #include "templates/attention/emit/tiles_lines.h"
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/dualwave_state.h"
-#include "templates/attention_forward/emit/list_walk.h"
+#include "templates/attention_forward/emit/walks/list_walk.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
 
 namespace wavejit::attention_forward::dualwave {

@@ -4,10 +4,10 @@
 #include <span>
 
 #include "families/emit/emit.h"
-#include "templates/attention_forward/emit/block_lists/emit.h"
 #include "templates/attention_forward/emit/combine/emit.h"
 #include "templates/attention_forward/emit/emit.h"
-#include "templates/attention_forward/emit/mask_lists/emit.h"
+#include "templates/attention_forward/emit/walks/block_lists/emit.h"
+#include "templates/attention_forward/emit/walks/mask_lists/emit.h"
 
 namespace wavejit::attention_forward {
 

@@ -17,10 +17,10 @@
 #include "templates/attention/emit/tile_softmax.h"
 #include "templates/attention/emit/tiles_swizzled.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
-#include "templates/attention_forward/emit/list_walk.h"
 #include "templates/attention_forward/emit/merged_rows.h"
 #include "templates/attention_forward/emit/output.h"
 #include "templates/attention_forward/emit/token_scales.h"
+#include "templates/attention_forward/emit/walks/list_walk.h"
 #include "templates/attention_forward/kernel/ladders.h"
 
 namespace wavejit::attention_forward {

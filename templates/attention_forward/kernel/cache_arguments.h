@@ -9,7 +9,7 @@
 
 #include "templates/attention/kernel/cache_scale_arguments.h"
 #include "templates/attention_forward/kernel/key_list_arguments.h"
-#include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/kernel/walks/list_arguments.h"
 
 namespace wavejit::attention_forward {
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <span>
 
-#include "templates/attention_forward/kernel/block_lists/spec.h"
 #include "templates/attention_forward/kernel/combine/spec.h"
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
 #include "templates/attention_forward/kernel/spec.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 
 namespace wavejit::attention_forward {
 

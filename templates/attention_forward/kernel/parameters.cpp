@@ -16,7 +16,6 @@
 #include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
-#include "templates/attention_forward/kernel/list_arguments.h"
 #include "templates/attention_forward/kernel/output_scale_arguments.h"
 #include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/room.h"
@@ -24,6 +23,7 @@
 #include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/strided_arguments.h"
 #include "templates/attention_forward/kernel/token_scale_arguments.h"
+#include "templates/attention_forward/kernel/walks/list_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -84,11 +84,11 @@ struct AskedWords {
   bool first_keys = false;
   // Rows see the tiles of a walk, which attention_block_lists makes from a call's lists (block_lists/walks.h).
   bool block_lists = false;
-  // The walks are made from a bool mask (kernel/mask_lists): of a tile that a walk marks as masked, a row sees the keys
+  // The walks are made from a bool mask (kernel/walks/mask_lists): of a tile that a walk marks as masked, a row sees the keys
   // whose bit is set. Without `block_lists`, for few rows, all tiles are walked, also with split keys, and marks beside
   // the bits say which tiles no row sees. Not with a bias, because its arguments give the address of the bits.
   bool bool_mask = false;
-  // The walks are made from the bias (kernel/mask_lists): a tile that a walk marks as masked has the bias added to its
+  // The walks are made from the bias (kernel/walks/mask_lists): a tile that a walk marks as masked has the bias added to its
   // scores; in other tiles the bias is 0 and not read. With `block_lists` and a bias only.
   bool bias_by_tile = false;
   // Each query has a list of the keys that it sees, for all heads or for each kv head. `slots`: the list names slots of

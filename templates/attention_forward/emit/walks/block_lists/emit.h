@@ -10,7 +10,7 @@
 #include <string>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
 
 namespace wavejit::attention_block_lists {
 

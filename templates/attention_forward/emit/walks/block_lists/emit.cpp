@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/emit/block_lists/emit.h"
+#include "templates/attention_forward/emit/walks/block_lists/emit.h"
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
@@ -14,9 +14,9 @@
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/emit/visible_keys.h"
 #include "templates/attention/kernel/marked_tile.h"
-#include "templates/attention_forward/emit/block_lists/order.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/emit/walks/block_lists/order.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
 
 namespace wavejit::attention_block_lists {
 namespace {

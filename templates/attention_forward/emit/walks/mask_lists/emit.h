@@ -10,7 +10,7 @@
 #include <string>
 
 #include "targets/targets.h"
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 
 namespace wavejit::attention_mask_lists {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/emit/list_walk.h"
+#include "templates/attention_forward/emit/walks/list_walk.h"
 
 #include <bit>
 
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/modifiers.h"
 #include "templates/attention/kernel/marked_tile.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
-#include "templates/attention_forward/kernel/list_arguments.h"
-#include "templates/attention_forward/kernel/mask_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
+#include "templates/attention_forward/kernel/walks/list_arguments.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/arguments.h"
 
 namespace wavejit::attention_forward {
 

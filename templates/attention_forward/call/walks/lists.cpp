@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/walks/lists.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "families/call/refusal.h"
 #include "templates/attention/call/hints.h"
 #include "templates/attention/call/numbers.h"
-#include "templates/attention_forward/call/bool_mask.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
 
 namespace wavejit::attention_forward {
 namespace {

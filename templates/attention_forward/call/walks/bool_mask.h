@@ -9,8 +9,8 @@
 #include <string>
 
 #include "templates/attention_forward/call/problem.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
-#include "templates/attention_forward/kernel/mask_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/arguments.h"
 
 namespace wavejit::attention_forward {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/call/bool_mask_words.h"
+#include "templates/attention_forward/call/walks/bool_mask_words.h"
 
 #include <string>
 #include <string_view>

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "families/call/family.h"
-#include "templates/attention_forward/call/bool_mask.h"
 #include "templates/attention_forward/call/problem.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
-#include "templates/attention_forward/kernel/list_arguments.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/list_arguments.h"
 
 namespace wavejit::attention_forward {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/kernel/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
 
 #include <tuple>
 
 #include "families/kernel/spec_words.h"
 #include "targets/targets.h"
 #include "templates/attention/kernel/coverage.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
 
 namespace wavejit::attention_block_lists {
 namespace {

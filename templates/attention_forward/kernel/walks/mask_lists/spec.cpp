@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/kernel/mask_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/spec.h"
 
 #include <tuple>
 
 #include "families/kernel/spec_words.h"
 #include "targets/targets.h"
 #include "templates/attention/kernel/coverage.h"
-#include "templates/attention_forward/kernel/mask_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/arguments.h"
 
 namespace wavejit::attention_mask_lists {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/emit/block_lists/order.h"
+#include "templates/attention_forward/emit/walks/block_lists/order.h"
 
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 
@@ -10,9 +10,9 @@
 #include "codegen/language/control.h"
 #include "codegen/language/cross_lane.h"
 #include "templates/attention/emit/integers.h"
-#include "templates/attention_forward/kernel/block_lists/arguments.h"
-#include "templates/attention_forward/kernel/block_lists/spec.h"
-#include "templates/attention_forward/kernel/block_lists/walks.h"
+#include "templates/attention_forward/kernel/walks/block_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/block_lists/spec.h"
+#include "templates/attention_forward/kernel/walks/block_lists/walks.h"
 
 namespace wavejit::attention_block_lists {
 namespace {

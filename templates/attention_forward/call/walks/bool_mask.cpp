@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/call/bool_mask.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/call/tensors.h"
 #include "templates/attention/kernel/marked_tile.h"
-#include "templates/attention_forward/call/lists.h"
+#include "templates/attention_forward/call/walks/lists.h"
 
 namespace wavejit::attention_forward {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/emit/mask_lists/emit.h"
+#include "templates/attention_forward/emit/walks/mask_lists/emit.h"
 
 #include <array>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "templates/attention/emit/integers.h"
 #include "templates/attention/emit/sequence.h"
 #include "templates/attention/kernel/marked_tile.h"
-#include "templates/attention_forward/kernel/mask_lists/arguments.h"
+#include "templates/attention_forward/kernel/walks/mask_lists/arguments.h"
 
 namespace wavejit::attention_mask_lists {
 namespace {
