@@ -73,7 +73,9 @@ std::vector<AskedWords> numbers_of(const targets::Target& target) {
 
 // How keys are found: every set of the words, of which rules leave what there is.
 std::vector<AskedWords> keys_of() {
-  std::vector<AskedWords> all = {{}, {.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}};
+  std::vector<AskedWords> all = {{},
+                                 {.trans_q = true, .trans_o = true},
+                                 {.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}};
   for (const AskedWords& pages :
        {AskedWords{}, AskedWords{.paged = true}, AskedWords{.paged = true, .whole_tiles = true},
         AskedWords{.paged = true, .single_keys = true}, AskedWords{.paged = true, .vectorised = true}})

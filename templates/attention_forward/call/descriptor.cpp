@@ -84,7 +84,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
   // Lengths and the batch also decide what merges.
   const auto take_merged = [&](ProblemDescriptor one) {
     const bool either = one.launches == 0 && one.splits != 1 && one.key_length > chunk_keys &&
-                        may_merge_by_itself(one.shape) && why_two_launches(problem_of(one)).empty();
+                        may_merge_by_itself(one.shape) && !has_parts_by_sequence(problem_of(one));
     if (!either) return take(one);
     for (const std::int64_t launches : {2, 1}) {
       one.launches = launches;

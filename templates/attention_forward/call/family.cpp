@@ -98,7 +98,7 @@ void add_walks(std::vector<families::Shape>& shapes, const targets::Target& targ
   if (!split) return;
   AttentionShape one = whole.of_split_kernel();
   shapes.push_back(shape_of(one));
-  one.merged = target.vgprs_per_wave > 256 && one.packed_heads && may_merge_by_itself(one) && merges_in_one_launch(one);
+  one.merged = may_merge_by_itself(one) && can_merge(one, target, one.shared_chunks);
   if (one.merged) shapes.push_back(shape_of(one));
 }
 

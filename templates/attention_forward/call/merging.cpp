@@ -7,6 +7,7 @@
 
 #include "templates/attention/call/merge_costs.h"
 #include "templates/attention/call/numbers.h"
+#include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/call/splits.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -84,7 +85,23 @@ attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool sha
 
 }  // namespace
 
-std::string_view why_two_launches(const AttentionProblem& problem) {
+bool may_merge_by_itself(const AttentionShape& shape) {
+  return shape.packed_heads && shape.query_rows == QueryRows::up_to_32 &&
+         small_tiles_fit({shape.head_dim_qk, shape.head_dim_v}) && may_merge(shape);
+}
+
+bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins) {
+  AttentionShape walk = shape.of_split_kernel();
+  walk.merged = true;
+  walk.shared_chunks = shares;
+  return may_merge(shape) && has_kernel(walk, target, pins);
+}
+
+namespace {
+
+// Why parts of such a problem are merged in a second launch, whoever asks for one; empty: a kernel merges them in the
+// first.
+std::string_view why_two_launches(const AttentionProblem& problem, bool shares, const targets::Target& target) {
   const AttentionShape& shape = problem.shape;
   if (!shape.packed_heads) return "query heads are not packed into one tile (heads=packed)";
   if (shape.listed || shape.block_lists) return "calls with lists of keys always take two";
@@ -95,32 +112,22 @@ std::string_view why_two_launches(const AttentionProblem& problem) {
   if (shape.trans_any()) return "calls whose dims are not contiguous always take two";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
-  if (!merges_in_one_launch(shape))
-    return "a bias, slopes or a window of left padding beside pages leave no scalar registers";
-  constexpr int rows_of_two_waves = 64;
-  if (shape.query_rows == QueryRows::up_to_64 && !merges_in_tiles_of(shape, rows_of_two_waves))
-    return "local chunks in pages leave two waves of a tile no scalar registers";
+  if (!can_merge(shape, target, shares)) return "a wave that merges has no registers for the rest of these words";
   return {};
 }
 
-bool may_merge_by_itself(const AttentionShape& shape) {
-  return shape.query_rows == QueryRows::up_to_32 && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
-}
+}  // namespace
 
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
-  if (problem.launches == attention::Launches::two || !why_two_launches(problem).empty()) return false;
-  // A merging wave holds its own part and another's (kernel/combinations.cpp).
-  if (target.vgprs_per_wave <= 256) return false;
+  if (problem.launches == attention::Launches::two || !why_two_launches(problem, shares, target).empty()) return false;
   if (problem.launches == attention::Launches::one) return true;
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),
                                   parts_to_merge(problem, shares, target));
 }
 
 std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
-  if (const std::string_view why = why_two_launches(problem); !why.empty())
+  if (const std::string_view why = why_two_launches(problem, shares, target); !why.empty())
     return "merged in a second launch: " + std::string(why);
-  if (target.vgprs_per_wave <= 256)
-    return "merged in a second launch: a wave of " + std::string(target.id) + " has no registers for two parts";
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

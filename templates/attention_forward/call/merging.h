@@ -7,18 +7,20 @@
 #include <string_view>
 
 #include "boards/board.h"
+#include "templates/attention_forward/call/pins.h"
 #include "templates/attention_forward/call/problem.h"
 
 namespace wavejit::attention_forward {
 
-// Why parts of such a problem are merged in a second launch, whoever asks for one; empty: there is a kernel that merges
-// them in the first.
-std::string_view why_two_launches(const AttentionProblem& problem);
-
-// The same of a workgroup whose waves are too many, or have too much to merge, for `auto` to ever let it.
+// Whether some calls of the shape merge in one launch, on targets that can, if the call leaves it to the engine: others'
+// waves are too many, or have too much to merge.
 bool may_merge_by_itself(const AttentionShape& shape);
 
-// Keys are split. `shares`: the waves of a workgroup share each chunk (shared_chunks.h).
+// Whether a kernel of the shape's split keys merges its parts. `shares`: the waves of a workgroup share each chunk
+// (shared_chunks.h). `pins`: query rows of a workgroup.
+bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins = {});
+
+// Keys are split.
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target);
 
 // "merged in the same launch, by the last workgroup to arrive: 7800 cycles predicted beyond the walk, 12914 in two

@@ -126,7 +126,7 @@ void add_keys(Words& words) {
 // What else a route has chosen for a problem follows from its words: a changed one has it as far as they let it.
 AttentionShape settled(AttentionShape shape) {
   if (shape.narrow_queries || shape.block_lists) shape.split = shape.mixed = false;
-  shape.merged = shape.merged && shape.split && shape.packed_heads && merges_in_one_launch(shape);
+  shape.merged = shape.merged && shape.split && shape.packed_heads && may_merge(shape);
   shape.paired_tiles = shape.paired_tiles && may_pair(shape);
   return shape;
 }

@@ -7,7 +7,8 @@
 
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/kernel/ladders.h"
-#include "templates/attention_forward/kernel/lds_plan.h"
+#include "templates/attention_forward/kernel/room.h"
+#include "templates/attention_forward/kernel/rules.h"
 #include "templates/attention_forward/kernel/words.h"
 
 namespace wavejit::attention_forward {
@@ -28,6 +29,20 @@ ForwardKernel asked_for(const AttentionShape& shape) {
   if (shape.split) spec.split_keys = shape.keys_of_chunk();
   spec.merged = shape.merged;
   return spec;
+}
+
+// A wave of a small workgroup holds more of each tile. Where that leaves the rest of the words too few registers, more
+// waves share it.
+void grow_tile(ForwardKernel& spec, const targets::Target& target) {
+  if (spec.pipeline != Pipeline::generic || spec.chunk_waves != 0) return;
+  for (const int rows : tile_queries(target, spec.pipeline)) {
+    if (rows < spec.tile_queries) continue;
+    ForwardKernel grown = spec;
+    grown.tile_queries = rows;
+    if (measured_waves(grown, target) == 0) continue;
+    spec.tile_queries = rows;
+    return;
+  }
 }
 
 ForwardKernel candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
@@ -51,7 +66,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
     spec.stagger = pins.stagger;
     spec.raised_priority = pins.raised_priority;
   }
-  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic && can_share(shape, target, shape.split);
+  const bool shares = shape.shared_chunks && pipeline == Pipeline::generic;
   const int waves = pins.chunk_waves.value_or(shares ? shared_waves({shape.head_dim_qk, shape.head_dim_v}) : 1);
   if (waves != 1) {
     spec.chunk_waves = waves;
@@ -59,6 +74,7 @@ ForwardKernel candidate(const AttentionShape& shape, const targets::Target& targ
   }
   spec.output_store = store;
   spec.target = target.id;
+  if (pins.tile_queries == 0) grow_tile(spec, target);
   spec.lowering = toggles.lowering;
   return spec;
 }
@@ -70,9 +86,8 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
   if (shape.listed || shape.trans_any() || shape.integers || shape.masks_few_rows()) return Pipeline::generic;
   // Workgroups as small as the blocks of lists.
   if (shape.block_lists && shape.query_rows <= QueryRows::up_to_64) return Pipeline::generic;
-  const bool shares = shape.shared_chunks && can_share(shape, target, shape.split);
   const bool looks_up_apart = shape.paged && (shape.vectorised || shape.key_layout().looks_up_each_key());
-  if (shape.packed_heads || shares || looks_up_apart) return Pipeline::generic;
+  if (shape.packed_heads || shape.shared_chunks || looks_up_apart) return Pipeline::generic;
   const Pipeline usual = default_pipeline(target, shape.query_rows);
   // What rules.cpp says of them.
   const bool scaled_apart =
@@ -85,22 +100,20 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
   if (shape.trans_k || shape.trans_v) return tile_queries(target, pipeline).back();
   if ((shape.block_lists || shape.bool_mask) && pipeline == Pipeline::generic)
     return packed_tile_queries(target, shape.query_rows, dims);
-  if (!packs(shape, pipeline)) return default_tile_queries(target, pipeline, shape.query_rows, dims);
-  const int rows = packed_tile_queries(target, shape.query_rows, dims);
-  // Pages of one key, where tiles wait in registers: beside the addresses of all their keys and the powers of a
-  // soft-cap a single wave is two registers short at 64 dims. Two waves share the keys. The same of keys that are
-  // looked up one by one and have scales, or chunks of their own.
-  const KeyLayout layout = shape.key_layout();
-  const bool crowded =
-      lds_layout(target) == LdsLayout::swizzled &&
-      ((layout.single_keys && shape.has(Modifier::softcap)) || (layout.looks_up_each_key() && shape.token_scales) ||
-       (layout.looks_up_each_key() && has_kind(shape.mask) && shape.has(Modifier::softcap)));
-  return crowded && dims.qk <= 64 ? std::max(rows, 64) : rows;
+  return packs(shape, pipeline) ? packed_tile_queries(target, shape.query_rows, dims)
+                                : default_tile_queries(target, pipeline, shape.query_rows, dims);
 }
 
-Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles) {
+bool has_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
+  const ForwardKernel spec = candidate(shape, target, {}, pins, Pipeline::generic, OutputStore::scalar);
+  return first_refusal({spec, target}).empty();
+}
+
+Result<ChosenKernel> choose_kernel(const AttentionShape& asked, const targets::Target& target, const Toggles& toggles) {
   // The order of preference: what the caller forced, else what the template prefers on this target.
   const Pins pins = pins_of(toggles);
+  AttentionShape shape = asked;
+  shape.shared_chunks = shape.shared_chunks && can_share(shape, target, shape.split);
   Pipeline pipeline = pipeline_of(shape, target, pins);
   // A split kernel leaves partial results, and O to another kernel.
   const OutputStore store = shape.split

@@ -28,6 +28,10 @@ struct ChosenKernel {
 // WAVEJIT_UNSUPPORTED with the reason when no route is left.
 Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
 
+// Whether the generic pipeline has a kernel of all that the shape says: of shared chunks, split keys and parts that are
+// merged, which choose_kernel takes as wishes. `pins`: query rows of a workgroup.
+bool has_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins = {});
+
 // For people: the kernels that might have been, and why each is not it.
 std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                                     const ChosenKernel& route);

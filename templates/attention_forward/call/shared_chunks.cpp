@@ -3,7 +3,7 @@
 
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
-#include "templates/attention/kernel/lds_layout.h"
+#include "templates/attention_forward/call/route.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -26,10 +26,10 @@ std::string_view why_chunks_of_their_own(const AttentionShape& shape, const targ
 }
 
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
-  // Where a wave has 256 registers, no part of a chunk fits beside a whole tile (kernel/combinations.cpp).
-  if (!may_share(shape) || target.vgprs_per_wave <= 256) return false;
-  // Scalars are short on both layouts, vector registers where tiles pass through them (kernel/rules.cpp).
-  return shares_by_lines(shape) && (lds_layout(target) == LdsLayout::lines || shares_in_registers(shape, split));
+  if (!may_share(shape)) return false;
+  AttentionShape walk = split ? shape.of_split_kernel() : shape;
+  walk.merged = false;
+  return has_kernel(walk.of_shared_chunks(), target);
 }
 
 namespace {

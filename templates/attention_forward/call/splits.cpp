@@ -259,11 +259,12 @@ bool shares_in(const AttentionProblem& problem, std::uint32_t runs, const boards
 // Whether split keys are merged in one launch by the kernel that is pinned: one that has packed heads.
 bool merges_in(const AttentionProblem& problem, std::uint32_t runs, const boards::Board& target,
                const families::Toggles& toggles) {
-  if (!merges_in_walk(problem, shares_in(problem, runs, target, toggles), target)) return false;
+  const bool shares = shares_in(problem, runs, target, toggles);
+  if (!merges_in_walk(problem, shares, target)) return false;
   if (!toggles.pins_kernels()) return true;
   const Pins pins = pins_of(toggles);
   return pipeline_of(problem.shape.of_split_kernel(), target, pins) == Pipeline::generic &&
-         merges_in_tiles_of(problem.shape, pins.tile_queries);
+         can_merge(problem.shape, target, shares, pins);
 }
 
 }  // namespace

@@ -84,16 +84,6 @@ WAVEJIT_PART(flags_without_diagonal, "another mask than causal", "causal causal_
 WAVEJIT_PART(masked, "a mask (causal, window and others)", "the diagonal as an argument", asked.spec.mask != Mask::none);
 WAVEJIT_PART(kind, kind_words, "causal, window or no mask", has_kind(asked.spec.mask));
 WAVEJIT_PART(flags, "causal_flags", "one mask for all sequences", asked.spec.causal_flags);
-WAVEJIT_PART(window, "window", "no window", asked.spec.mask == Mask::window);
-// On targets that nobody has measured.
-WAVEJIT_PART(scaled_scores, "a modifier beside cache_scales=token", "auto, generic",
-             asked.spec.token_scales && asked.spec.pipeline == Pipeline::dualwave && (asked.spec.has(Modifier::bias) || (asked.spec.modified() && has_first_key(asked.spec.mask))));
-WAVEJIT_PART(cached_blocks, "cache= beside block_lists", "auto, generic",
-             asked.spec.cache != CacheType::as_queries && asked.spec.block_lists && asked.spec.pipeline == Pipeline::dualwave);
-WAVEJIT_PART(granules_of_modified, "softcap or alibi under a mask with a first key in pages that hold no whole tiles", "auto, generic",
-             asked.spec.pipeline == Pipeline::dualwave && asked.spec.tile_layout().wave_granules && asked.spec.head_dim_v > 64 && has_first_key(asked.spec.mask) && asked.spec.modified() && !asked.spec.has(Modifier::bias));
-WAVEJIT_PART(mask_of_pages, "a bool mask in pages", "auto, generic", asked.spec.bool_mask && asked.spec.paged);
-WAVEJIT_PART(mask_of_window, "a bool mask in a window of modified scores", "auto, generic", asked.spec.bool_mask && asked.spec.mask == Mask::window && asked.spec.modified());
 // clang-format on
 #undef WAVEJIT_PART
 }  // namespace parts
@@ -191,35 +181,6 @@ constexpr Combination combinations[] = {
      {&overlapped, &no_packed, &masked, &vectorised, &first_keys, &blocks, &shares_call, &bias, &alibi}},
 };
 
-// Combinations that spill, by hand: for targets that nobody has measured (room.h).
-constexpr Combination combinations_that_spill[] = {
-    {[](const Asked& asked) { return "in pages with head dim " + to_text(asked.head_dims()) + ", which tiles pad"; },
-     WAVEJIT_IF(is_padded(asked.head_dims()) && asked.spec.paged),
-     {&bias, &softcap, &alibi}},
-    {[](const Asked& asked) { return "with " + asked.pipeline() + ", which has no registers for it"; },
-     WAVEJIT_IF(asked.spec.pipeline != Pipeline::generic),
-     {&scaled_scores, &cached_blocks, &granules_of_modified, &mask_of_pages, &mask_of_window}},
-    {WAVEJIT_BESIDE("beside merged in pages, which leaves no scalar registers"),
-     WAVEJIT_IF(asked.spec.merged && !merges_in_tiles_of(asked.spec, asked.spec.tile_queries)),
-     {&bias, &alibi, &first_keys, &kind}},
-    {WAVEJIT_BESIDE("beside a bool mask in pages"),
-     WAVEJIT_IF(asked.spec.bool_mask && asked.spec.paged),
-     {&softcap, &alibi, &window}},
-    {[](const Asked& asked) {
-       return "beside cache= in pages with chunked or causal_flags where tiles pass through registers, as on " +
-              asked.target_name();
-     },
-     WAVEJIT_IF(lds_layout(asked.target) == LdsLayout::swizzled && asked.spec.cache != CacheType::as_queries &&
-                asked.spec.paged && (has_kind(asked.spec.mask) || asked.spec.causal_flags)),
-     {&bias, &softcap, &alibi}},
-    // 64 registers of a tile that waits, O's 128, Q's 64 and the scores' 32 leave room for addresses alone.
-    {[](const Asked& asked) {
-       return "with head dim " + to_text(asked.head_dims()) + ", which needs LDS DMA of 16 bytes for it, on " +
-              asked.target_name();
-     },
-     WAVEJIT_IF(lds_layout(asked.target) == LdsLayout::swizzled && asked.spec.head_dim_v > 128),
-     {&cache, &qk8, &trans, &vectorised, &blocks, &mask, &looked_up, &bias, &softcap, &alibi}},
-};
 #undef WAVEJIT_BESIDE
 #undef WAVEJIT_IF
 
@@ -231,10 +192,8 @@ const Part* first_given(const Combination& row, const Asked& asked) {
 
 }  // namespace
 
-namespace {
-
-std::string refusal_by(std::span<const Combination> rows, const AskedSpec& asked) {
-  for (const Combination& row : rows) {
+std::string refused_combination(const AskedSpec& asked) {
+  for (const Combination& row : combinations) {
     if (!row.given(asked)) continue;
     if (const Part* const part = first_given(row, asked))
       return std::string(part->word) + " has no kernel " + row.where(asked) +
@@ -242,10 +201,5 @@ std::string refusal_by(std::span<const Combination> rows, const AskedSpec& asked
   }
   return {};
 }
-
-}  // namespace
-
-std::string refused_combination(const AskedSpec& asked) { return refusal_by(combinations, asked); }
-std::string combination_that_spills(const AskedSpec& asked) { return refusal_by(combinations_that_spill, asked); }
 
 }  // namespace wavejit::attention_forward

@@ -28,47 +28,6 @@
 namespace wavejit::attention_forward {
 namespace {
 
-// Registers a lane may have, chosen so that a whole number of waves fills a SIMD: O takes D/2, scores 32, Q D/4, and
-// fragments in flight, addresses and (swizzled) the tile that waits in registers the rest. What the compiler used
-// stands in tests/kernels/golden.
-int vgpr_budget(const ForwardKernel& spec, const LdsPlan& plan, const targets::Target& target) {
-  if (is_measured(target)) return measured_budget(spec, target);
-  // LDS has room for one such workgroup, a wave a SIMD.
-  if (spec.chunk_waves != 0) return 512;
-  // A tile waits in registers where LDS is swizzled, and where 8 bits are widened.
-  const bool waits = plan.layout == LdsLayout::swizzled || plan.buffers == 1;
-  // Numbers for each key of a tile and each row.
-  if (spec.integers)
-    return spec.head_dim_qk > 64 || spec.tile_queries < 128 || spec.trans_k || spec.trans_v ? 512 : 256;
-  // Elements of two tiles, each in a register of its own.
-  if (spec.trans_k || spec.trans_v) return spec.head_dim_qk > 64 ? 512 : 256;
-  if (spec.head_dim_v > 128) return 512;  // 1 wave; O alone takes 128, and accumulation registers help out
-  // A wave or two that hold a whole tile of 128 dims. LDS leaves no more than one wave a SIMD anyway.
-  if (waits && spec.tile_queries < 128 && spec.head_dim_qk > 64) return 512;
-  // With lists a chunk may have a tile or two: what is merged stands in registers. LDS leaves workgroups of 64 rows no
-  // more than one wave here, either. Keys in pages have no scalar registers to spare for it.
-  if ((spec.block_lists || spec.bool_mask) && !spec.paged && spec.tile_queries < 128 && spec.head_dim_v > 64)
-    return 512;
-  // The same where each key has an address of its own: 25 more than two waves leave, at 64 dims.
-  if (waits && spec.tile_queries < 128 && spec.key_layout().looks_up_each_key()) return 512;
-  // A tile that waits in registers, Q's 48 and a tile's bias: a few more than two waves leave.
-  if (spec.has(Modifier::bias) && spec.head_dim_qk > 128 && waits) return 512;
-  // And addresses of all its keys, which lists name.
-  if (spec.listed && spec.head_dim_qk > 128 && waits) return 512;
-  // A bias in f32 takes 16 more: two waves, or one that holds a tile as well.
-  if (spec.bias_fp32) return waits ? 512 : 256;
-  if (spec.pipeline == Pipeline::dualwave) return 256;              // 2 waves: one of each group
-  if (spec.pipeline == Pipeline::interleaved) return 256;           // 2 waves: of two workgroups
-  if (spec.head_dim_v > 64 || spec.tile_queries < 128) return 256;  // 2 waves; LDS leaves small workgroups no more
-  // Scales of a tile's keys and of the next one's: three more than three waves leave under fp16 queries.
-  if (spec.cache_has_token_scales()) return 256;
-  // Entries of the block table, and addresses of each lane's own.
-  if (spec.paged || spec.listed) return waits ? 256 : 168;
-  // A tile's bias takes 16, other modifiers a few, and the kernels without them are at their limit.
-  if (spec.modified()) return spec.has(Modifier::bias) && waits ? 256 : 168;
-  return waits ? 168 : 128;  // 4 or 3 waves
-}
-
 // What dualwave needs of a target; empty when it has all of it.
 std::string missing_for_dualwave(const targets::Target& target) {
   std::string missing;
@@ -140,16 +99,6 @@ Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
 }
 
-bool shares_in_registers(const AskedWords& words, bool split) {
-  // The short queries of a mix look up which sequences are theirs, too.
-  const bool few_in_window = words.rows == QueriesOf::few && words.paged && words.mask == Mask::window;
-  const bool short_of_registers =
-      !split && (few_in_window || (words.head_dim_v > 64 && (words.has(Modifier::bias) || words.query_fp32 ||
-                                                             (words.paged && words.mask != Mask::none))));
-  return words.head_dim_v <= 128 && !short_of_registers && !words.bias_fp32 &&
-         !words.key_layout().looks_up_each_key() && !(words.paged && (words.modified() || has_kind(words.mask)));
-}
-
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
 
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {
@@ -201,7 +150,7 @@ std::expected<Resources, std::string> resources_of(const ForwardKernel& spec) {
   if (std::string refusal = first_refusal({spec, *target}); !refusal.empty())
     return std::unexpected(std::move(refusal));
 
-  return resources_with(spec, *target, vgpr_budget(spec, lds_plan(spec, *target), *target));
+  return resources_with(spec, *target, measured_budget(spec, *target));
 }
 
 Resources resources_with(const ForwardKernel& spec, const targets::Target& target, int vgpr_budget) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <tuple>
 
 #include "templates/attention_forward/kernel/lds_plan.h"
 
@@ -19,10 +20,14 @@ bool has_lines(std::string_view target) {
   return found != std::end(lines) && found->line.starts_with(target) && found->line[target.size()] == ' ';
 }
 
-// Targets of the same registers, LDS and instructions share lines.
+// Targets of the same registers, LDS and products share lines: gfx1200 has gfx1201's, and gfx90a, which only compiles,
+// has gfx942's.
 std::string_view measured_as(const targets::Target& target) {
+  const auto shape = [](const targets::MatrixInstruction& product) {
+    return std::tuple(product.m, product.n, product.k, product.element);
+  };
   const auto is_like = [&](const targets::Target& other) {
-    return other.matrix.data() == target.matrix.data() && other.wave_size == target.wave_size &&
+    return std::ranges::equal(other.matrix, target.matrix, {}, shape, shape) && other.wave_size == target.wave_size &&
            other.vgprs_per_wave == target.vgprs_per_wave && other.vgprs_per_simd_lane == target.vgprs_per_simd_lane &&
            other.vgprs_handed_out == target.vgprs_handed_out && other.lds_bytes == target.lds_bytes &&
            other.lds_bytes_per_workgroup == target.lds_bytes_per_workgroup && has_lines(other.id);
@@ -58,7 +63,8 @@ std::string numbers_of(const ForwardKernel& spec, const targets::Target& target)
 
 std::string keys_of(const ForwardKernel& spec) {
   if (spec.bias_by_tile) return "bias_by_tile";
-  if (spec.trans_any()) return "scattered";
+  if (spec.trans_k || spec.trans_v) return "scattered";
+  if (spec.trans_any()) return "scattered_rows";
   const std::string pages = spec.single_keys ? "singles" : spec.whole_tiles ? "tiles" : spec.paged ? "pages" : "dense";
   if (spec.listed) return "listed+" + pages;
   if (spec.vectorised) return "vectorised";
@@ -118,8 +124,6 @@ const RoomLine* find_room(std::string_view line) {
 
 std::string_view room_llvm_version() { return find_room("LLVM")->ends.front(); }
 
-bool is_measured(const targets::Target& target) { return has_lines(measured_as(target)); }
-
 std::optional<int> measured_waves(const ForwardKernel& spec, const targets::Target& target) {
   const RoomLine* const line = find_room(room_line(spec, target));
   if (line == nullptr) return std::nullopt;
@@ -136,6 +140,17 @@ int budget_of(const targets::Target& target, int waves) {
   return std::min(each, target.vgprs_per_wave);
 }
 
+// A SIMD that LDS leaves to one wave gives it all registers if something fills them: O, what waves exchange, a tile that
+// a wave or two hold, or what walks of lists merge (merged_rows_plan.h). Elsewhere those beyond 256 would be for copies.
+bool fills_all_registers(const ForwardKernel& spec, const LdsPlan& plan) {
+  if (spec.chunk_waves != 0 || spec.head_dim_v > 128) return true;
+  if (spec.tile_queries >= 128) return false;
+  const bool holds_tile =
+      plan.layout == LdsLayout::swizzled && (spec.head_dim_qk > 64 || spec.key_layout().looks_up_each_key());
+  const bool merges = (spec.block_lists || spec.bool_mask) && !spec.paged && spec.head_dim_v > 64;
+  return holds_tile || merges;
+}
+
 }  // namespace
 
 std::vector<int> vgpr_budgets(const ForwardKernel& spec, const targets::Target& target) {
@@ -147,10 +162,8 @@ std::vector<int> vgpr_budgets(const ForwardKernel& spec, const targets::Target& 
   const int units = target.paired_compute_units ? 2 : 1;
   const int simds = target.simds_per_compute_unit * units;
   const int waves_of_workgroup = spec.waves(targets::wave_shape(target).rows);
-  // A SIMD that LDS leaves to one wave gives it all registers if O or what waves exchange fills them; elsewhere those
-  // beyond 256 would be for copies.
   constexpr int half = 256;
-  const bool fills = spec.chunk_waves != 0 || spec.head_dim_v > 128;
+  const bool fills = fills_all_registers(spec, plan);
   std::vector<int> budgets;
   for (int workgroups = target.lds_bytes * units / plan.total_bytes(); workgroups > 0; --workgroups) {
     const int waves = (workgroups * waves_of_workgroup + simds - 1) / simds;

@@ -63,8 +63,6 @@ const RoomLine* find_room(std::string_view line);
 // LLVM's version when the table was made.
 std::string_view room_llvm_version();
 
-// Whether the table has the target's kernels.
-bool is_measured(const targets::Target& target);
 // For how many waves a SIMD has registers; 0: the kernel spills. Nothing: the table does not know.
 std::optional<int> measured_waves(const ForwardKernel& spec, const targets::Target& target);
 

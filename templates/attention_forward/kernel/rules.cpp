@@ -145,11 +145,6 @@ constexpr Rule rules[] = {fault_of_head_dims, refused_combination, missing_instr
 
 // ---- Registers
 
-bool shares(const ForwardKernel& spec) {
-  const bool by_lines = lds_layout(*targets::find_target(spec.target)) == LdsLayout::lines;
-  return shares_by_lines(spec) && (by_lines || shares_in_registers(spec, spec.split_keys != 0));
-}
-
 bool fits(const ForwardKernel& spec) {
   const std::optional<int> waves = measured_waves(spec, *targets::find_target(spec.target));
   return waves && *waves != 0;
@@ -163,24 +158,13 @@ std::string refusal_of_room(const Asked& asked) {
          std::string(room_llvm_version()) + " hands them out; accepted: " + found.accepted;
 }
 
-// For targets that nobody has measured.
-std::string refusal_by_hand(const Asked& asked) {
-  if (asked.spec.chunk_waves != 0 && !shares(asked.spec))
-    return word_in_the_way(asked.spec, shares).word + " has no kernel beside chunk_waves= on " + asked.target_name() +
-           ", for want of registers; accepted: a wave with rows of its own";
-  return combination_that_spills(asked);
-}
-
 }  // namespace
 
 std::string first_refusal(const AskedSpec& asked, bool with_room) {
   for (const Rule rule : rules)
     if (std::string refusal = rule(asked); !refusal.empty()) return refusal;
-  const bool measured = is_measured(asked.target);
-  if (with_room && !measured)
-    if (std::string refusal = refusal_by_hand(asked); !refusal.empty()) return refusal;
   if (std::string refusal = fault_of_lds(asked); !refusal.empty()) return refusal;
-  return with_room && measured ? refusal_of_room(asked) : std::string();
+  return with_room ? refusal_of_room(asked) : std::string();
 }
 
 }  // namespace wavejit::attention_forward

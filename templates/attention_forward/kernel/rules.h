@@ -23,10 +23,9 @@ struct AskedSpec {
 // The first reason; empty: none. with_room = false leaves out what registers refuse: `kernel_room` measures such specs.
 std::string first_refusal(const AskedSpec& asked, bool with_room = true);
 
-// Two of its rules (combinations.cpp): words that have no kernel beside each other, and those that spill on targets that
-// nobody has measured. A sentence names one word and what would do in its place.
+// One of its rules (combinations.cpp): words that have no kernel beside each other. A sentence names one word and what
+// would do in its place.
 std::string refused_combination(const AskedSpec& asked);
-std::string combination_that_spills(const AskedSpec& asked);
 
 // Why AskedWords::moves_whole_rows is refused.
 inline constexpr std::string_view trans_is_dense =

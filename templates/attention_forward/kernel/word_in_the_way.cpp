@@ -13,8 +13,19 @@ struct Word {
   void (*leave_out)(ForwardKernel& spec);
 };
 
-// Words that a caller gives up most easily stand first.
+// Words that a caller gives up most easily stand first: what it need not have said, then what makes scores.
 constexpr Word words[] = {
+    {"an overlapped pipeline (dualwave, interleaved)", "auto, generic",
+     [](const ForwardKernel& its) { return its.pipeline != Pipeline::generic; },
+     [](ForwardKernel& its) {
+       its.pipeline = Pipeline::generic;
+       its.tile_queries = 128;
+       its.whole_tiles = false;
+     }},
+    {"chunk_waves=", "a wave with rows of its own", [](const ForwardKernel& its) { return its.chunk_waves != 0; },
+     [](ForwardKernel& its) { its.chunk_waves = 0; }},
+    {"merged", "two launches", [](const ForwardKernel& its) { return its.merged; },
+     [](ForwardKernel& its) { its.merged = false; }},
     {"a bias in fp32", "a bias in 16 bits", [](const ForwardKernel& its) { return its.bias_fp32; },
      [](ForwardKernel& its) { its.bias_fp32 = false; }},
     {"a bias", "no bias", [](const ForwardKernel& its) { return its.has(Modifier::bias) && !its.bias_by_tile; },
@@ -43,6 +54,20 @@ constexpr Word words[] = {
      [](ForwardKernel& its) { its.single_keys = false; }},
     {"pages", "keys without pages", [](const ForwardKernel& its) { return its.paged && !its.slots; },
      [](ForwardKernel& its) { its.paged = its.whole_tiles = its.single_keys = its.vectorised = false; }},
+    {"a bool mask", "no bool mask", [](const ForwardKernel& its) { return its.bool_mask; },
+     [](ForwardKernel& its) { its.bool_mask = its.block_lists = false; }},
+    {"a list of key blocks", "no list of key blocks",
+     [](const ForwardKernel& its) { return its.block_lists && !its.bool_mask && !its.bias_by_tile; },
+     [](ForwardKernel& its) { its.block_lists = false; }},
+    {"bias_by_tile", "no bias_by_tile", [](const ForwardKernel& its) { return its.bias_by_tile; },
+     [](ForwardKernel& its) { its.bias_by_tile = its.block_lists = false; }},
+    {"a list of keys", "keys in their order", [](const ForwardKernel& its) { return its.listed; },
+     [](ForwardKernel& its) { its.listed = its.slots = false; }},
+    {"a tensor whose dims are not contiguous", "contiguous dims",
+     [](const ForwardKernel& its) { return its.trans_any(); },
+     [](ForwardKernel& its) { its.trans_q = its.trans_k = its.trans_v = its.trans_o = false; }},
+    {"qk=i8", "Q and K in 16 bits", [](const ForwardKernel& its) { return its.integers; },
+     [](ForwardKernel& its) { its.integers = its.token_scales = false; }},
     {"cache=", "keys in 16 bits", [](const ForwardKernel& its) { return its.cache != CacheType::as_queries; },
      [](ForwardKernel& its) {
        its.cache = CacheType::as_queries;
