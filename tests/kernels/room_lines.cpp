@@ -73,9 +73,8 @@ std::vector<AskedWords> numbers_of(const targets::Target& target) {
 
 // How keys are found: every set of the words, of which rules leave what there is.
 std::vector<AskedWords> keys_of() {
-  std::vector<AskedWords> all = {{},
-                                 {.trans_q = true, .trans_o = true},
-                                 {.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}};
+  std::vector<AskedWords> all = {
+      {}, {.trans_q = true, .trans_o = true}, {.trans_q = true, .trans_k = true, .trans_v = true, .trans_o = true}};
   for (const AskedWords& pages :
        {AskedWords{}, AskedWords{.paged = true}, AskedWords{.paged = true, .whole_tiles = true},
         AskedWords{.paged = true, .single_keys = true}, AskedWords{.paged = true, .vectorised = true}})
@@ -155,9 +154,8 @@ ForwardKernel kernel_of_cell(const ForwardKernel& plain, const RoomCell& cell, D
       add({Modifier::softcap, Modifier::bias, Modifier::alibi});
       break;
   }
-  // A list of keys takes neither bias nor slopes.
-  constexpr Mask masks[] = {Mask::causal, Mask::window, Mask::chunked, Mask::causal};
-  spec.mask = spec.listed && cell.limits == LimitKind::whole ? Mask::none : masks[static_cast<int>(cell.limits)];
+  constexpr Mask masks[] = {Mask::none, Mask::causal, Mask::window, Mask::chunked, Mask::causal};
+  spec.mask = masks[static_cast<int>(cell.limits)];
   spec.causal_flags = cell.limits == LimitKind::flags;
   return spec;
 }
@@ -191,7 +189,7 @@ constexpr ScoreKind biased_kinds[] = {ScoreKind::all, ScoreKind::bias};
 constexpr ScoreKind other_kinds[] = {ScoreKind::softcap_alibi, ScoreKind::alibi, ScoreKind::softcap, ScoreKind::plain};
 constexpr std::span<const ScoreKind> kinds_by_need[] = {wide_kinds, biased_kinds, other_kinds};
 constexpr DataType types[] = {DataType::bf16, DataType::fp16};
-constexpr LimitKind limits_by_need[] = {LimitKind::chunked, LimitKind::window, LimitKind::flags, LimitKind::whole};
+constexpr LimitKind limits_by_need[] = {LimitKind::chunked, LimitKind::window, LimitKind::flags, LimitKind::diagonal};
 
 // Cells of one end of a line. Parts need no more than whole rows, of which R lives from chunk to chunk.
 class End {
@@ -201,6 +199,7 @@ class End {
 
   std::string measure() {
     for (const std::span<const ScoreKind> alike : kinds_by_need) measure_cells(alike);
+    for (std::size_t scores = 0; scores < score_kinds; ++scores) measure_none(scores);
     return text();
   }
 
@@ -239,9 +238,14 @@ class End {
   // Cells between one that needs most and one that needs least are like these if they agree.
   void measure_cells(std::span<const ScoreKind> scores) {
     std::vector<RoomCell> cells;
-    for (const ScoreKind each : scores)
+    for (const ScoreKind each : scores) {
+      const std::size_t before = cells.size();
       for (const LimitKind limits : limits_by_need)
         if (const RoomCell cell{.end = end_, .scores = each, .limits = limits}; exists(cell)) cells.push_back(cell);
+      // Lists of keys take no mask.
+      if (const RoomCell none{.end = end_, .scores = each}; cells.size() == before && exists(none))
+        cells.push_back(none);
+    }
     if (cells.empty()) return;
     const int heaviest = waves_of(cells.front());
     if (waves_of(cells.back()) == heaviest) {
@@ -255,6 +259,14 @@ class End {
     measure_cells(scores.first(1));
     measure_cells(scores.subspan(1));
   }
+  // Without a mask a kernel needs no more than with a diagonal, and is measured where that one spills.
+  void measure_none(std::size_t scores) {
+    const RoomCell none = at(scores, static_cast<std::size_t>(LimitKind::none));
+    const int diagonal = cells_[at(scores, static_cast<std::size_t>(LimitKind::diagonal)).place()].value_or(0);
+    if (cells_[none.place()] || !exists(none)) return;
+    if (diagonal != 0) cells_[none.place()] = diagonal;
+    waves_of(none);
+  }
   std::string text() const {
     std::string text;
     std::optional<char> one;
@@ -262,7 +274,7 @@ class End {
     for (const RoomCell& cell : all_places()) {
       const auto& waves = cells_[cell.place()];
       const char digit = waves ? digit_of_waves(*waves) : unmeasured;
-      if (!text.empty() && cell.limits == LimitKind::whole) text += ' ';
+      if (!text.empty() && cell.limits == LimitKind::none) text += ' ';
       text += digit;
       if (digit == unmeasured) continue;
       alike = alike && (!one || *one == digit);

@@ -2,6 +2,7 @@
 #include "templates/attention_forward/kernel/room.h"
 
 #include <algorithm>
+#include <functional>
 #include <ranges>
 #include <tuple>
 
@@ -101,7 +102,8 @@ RoomCell room_cell(const ForwardKernel& spec) {
           .limits = spec.causal_flags           ? LimitKind::flags
                     : spec.mask == Mask::window ? LimitKind::window
                     : has_kind(spec.mask)       ? LimitKind::chunked
-                                                : LimitKind::whole};
+                    : spec.mask == Mask::none   ? LimitKind::none
+                                                : LimitKind::diagonal};
 }
 
 char digit_of_waves(int waves) {
@@ -140,15 +142,18 @@ int budget_of(const targets::Target& target, int waves) {
   return std::min(each, target.vgprs_per_wave);
 }
 
-// A SIMD that LDS leaves to one wave gives it all registers if something fills them: O, what waves exchange, a tile that
-// a wave or two hold, or what walks of lists merge (merged_rows_plan.h). Elsewhere those beyond 256 would be for copies.
+// A SIMD that LDS leaves to one wave gives it all registers if something fills them: O, what waves exchange, or a tile
+// that a wave or two hold. Elsewhere those beyond 256 would be for copies.
 bool fills_all_registers(const ForwardKernel& spec, const LdsPlan& plan) {
   if (spec.chunk_waves != 0 || spec.head_dim_v > 128) return true;
-  if (spec.tile_queries >= 128) return false;
-  const bool holds_tile =
-      plan.layout == LdsLayout::swizzled && (spec.head_dim_qk > 64 || spec.key_layout().looks_up_each_key());
-  const bool merges = (spec.block_lists || spec.bool_mask) && !spec.paged && spec.head_dim_v > 64;
-  return holds_tile || merges;
+  return plan.layout == LdsLayout::swizzled && spec.tile_queries < 128 &&
+         (spec.head_dim_qk > 64 || spec.key_layout().looks_up_each_key());
+}
+
+// Small workgroups that walk lists of dense keys merge in registers if they have all, else in memory
+// (merged_rows_plan.h), which is slower.
+bool had_better_have_all_registers(const ForwardKernel& spec) {
+  return spec.tile_queries < 128 && (spec.block_lists || spec.bool_mask) && !spec.paged && spec.head_dim_v > 64;
 }
 
 }  // namespace
@@ -172,14 +177,20 @@ std::vector<int> vgpr_budgets(const ForwardKernel& spec, const targets::Target& 
     if (budgets.empty() && budget > half && !fills) budgets.push_back(half);
     budgets.push_back(budget);
   }
+  if (had_better_have_all_registers(spec)) std::ranges::reverse(budgets);
   return budgets;
 }
 
 int measured_budget(const ForwardKernel& spec, const targets::Target& target) {
   const int waves = measured_waves(spec, target).value_or(1);
   const std::vector<int> budgets = vgpr_budgets(spec, target);
-  const auto enough =
-      std::ranges::find_if(budgets, [&](int budget) { return targets::waves_with(target, budget) <= waves; });
+  const auto first = [&](auto compare) {
+    return std::ranges::find_if(budgets,
+                                [&](int budget) { return compare(targets::waves_with(target, budget), waves); });
+  };
+  if (const auto same = first(std::equal_to()); same != budgets.end()) return *same;
+  // Smaller head dims than the measured ones leave LDS for more waves.
+  const auto enough = first(std::less());
   return enough == budgets.end() ? budgets.back() : *enough;
 }
 

@@ -26,14 +26,14 @@ inline constexpr std::array all_row_ends = {RowEnd::whole, RowEnd::split, RowEnd
 // Modifiers in code. `all`: a bias of 16 bits beside others. `wide`: a bias in f32, alone or beside others.
 enum class ScoreKind : std::uint8_t { plain, softcap, alibi, softcap_alibi, bias, all, wide };
 inline constexpr std::size_t score_kinds = 7;
-// What rows see. `whole`: all keys, or those under a diagonal.
-enum class LimitKind : std::uint8_t { whole, window, chunked, flags };
-inline constexpr std::size_t limit_kinds = 4;
+// What rows see: all keys, those under a diagonal, and so on.
+enum class LimitKind : std::uint8_t { none, diagonal, window, chunked, flags };
+inline constexpr std::size_t limit_kinds = 5;
 
 struct RoomCell {
   RowEnd end = RowEnd::whole;
   ScoreKind scores = ScoreKind::plain;
-  LimitKind limits = LimitKind::whole;
+  LimitKind limits = LimitKind::none;
   // In the text of a line's end: a group for each kind of scores, in it a digit for each kind of limits.
   std::size_t place() const {
     return (static_cast<std::size_t>(scores) * limit_kinds) + static_cast<std::size_t>(limits);
@@ -66,7 +66,8 @@ std::string_view room_llvm_version();
 // For how many waves a SIMD has registers; 0: the kernel spills. Nothing: the table does not know.
 std::optional<int> measured_waves(const ForwardKernel& spec, const targets::Target& target);
 
-// Budgets that kernels of the spec may have, ascending: the first is what LDS leaves anyway, others cost workgroups.
+// Budgets that kernels of the spec may have, the preferred one first: mostly what LDS leaves anyway. Others cost
+// workgroups, or what a kernel does with its registers.
 std::vector<int> vgpr_budgets(const ForwardKernel& spec, const targets::Target& target);
 // The one of them that the table says, of a spec that it does not refuse.
 int measured_budget(const ForwardKernel& spec, const targets::Target& target);
