@@ -354,9 +354,10 @@ TEST(Obstacles, AreNamedBeforeWhatWouldDoAndTheReason) {
     std::string told;
   };
   const std::vector<Said> all = {
-      {"attention_forward bf16 b1 q512 k512 h8 d256 softcap=50", "gfx942",
-       "head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use head dim 192/128, 128 or 64; reason: "
-       "softcap has no kernel with head dim 256, which needs LDS DMA of 16 bytes"},
+      {"attention_forward bf16 b1 q512 k512 h8 d256 cache=e4m3_fnuz causal window=100,0 bias=1 softcap=50 layout=paged:16",
+       "gfx942",
+       "head dim 256 with softcap and bias has no kernel on gfx942; leave softcap or bias out, or use head dim 192/128, 128 "
+       "or 64; reason: a bias leaves too few registers for the rest on gfx942"},
       {"attention_forward bf16 b1 q512 k512 h8 d96 cache=i8", "gfx950",
        "head dim 96 with a cache in i8 has no kernel on gfx950; use head dim 64, 128, 192/128 or 256, or a cache in 16 "
        "bits; reason: cache= has no kernel with head dim 96, which tiles pad"},
@@ -364,8 +365,11 @@ TEST(Obstacles, AreNamedBeforeWhatWouldDoAndTheReason) {
        "queries=e4m3 with softcap has no kernel on gfx950; leave softcap out, or use q in 16 bits; reason: softcap has "
        "no kernel beside queries=e4m3"},
       // Whichever modifier is left out, the other one is in the way.
-      {"attention_forward bf16 b1 q512 k512 h8 d256 bias=1 softcap=50", "gfx942",
-       "head dim 256 with softcap has no kernel on gfx942; use head dim 192/128, 128 or 64; reason: "},
+      {"attention_forward bf16 b1 q512 k512 h8 d256 qk=i8 cache_scales=token trans_q trans_k trans_v trans_o causal "
+       "chunked=300 softcap=50 alibi=h",
+       "gfx942",
+       "head dim 256 with a scale for each token and qk=i8 has no kernel on gfx942; use head dim 64, or a scale for each "
+       "head, or q and k in 16 bits; reason: softcap leaves too few registers for the rest on gfx942"},
       // The rule's own words.
       {"attention_forward bf16 b1 q512 k512 h8 d128 lists=64x64", "gfx1201",
        "a list of key blocks has no kernel where waves have 32 lanes, as on gfx1201; leave the list of key blocks out"},
