@@ -3,6 +3,7 @@
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -160,7 +161,19 @@ ForwardKernel kernel_of_cell(const ForwardKernel& plain, const RoomCell& cell, D
   return spec;
 }
 
-// Nothing: it spills, or cannot be emitted so.
+// Kernels whose waves share chunks, merge parts or walk lists in the dual-wave pipeline fill the scalar registers. How
+// many such a kernel needs goes up and down by a few with words that no cell has: LSE, the store of O, whether a mask is
+// given. So a cell of these must do with eight scalars less.
+bool is_short_of_scalars(const ForwardKernel& spec) {
+  return spec.chunk_waves != 0 || spec.merged || (spec.pipeline == Pipeline::dualwave && spec.block_lists);
+}
+void keep_scalars_back(llvm::Module& module) {
+  constexpr const char* scalars_with_reserved_ones = "100";  // of 108, six of which are reserved
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) function.addFnAttr("amdgpu-num-sgpr", scalars_with_reserved_ones);
+}
+
+// False: it spills, or cannot be emitted so.
 bool compiles(const ForwardKernel& spec, const targets::Target& target, int budget) {
   llvm::LLVMContext context;
   auto module = emit_unasked(spec, resources_with(spec, target, budget), target, context);
@@ -168,6 +181,7 @@ bool compiles(const ForwardKernel& spec, const targets::Target& target, int budg
     std::fprintf(stderr, "%s: %s\n", to_text(spec).c_str(), module.error().c_str());
     return false;
   }
+  if (is_short_of_scalars(spec)) keep_scalars_back(**module);
   const int private_bytes = language::declared_private_bytes(**module);
   llvm::SmallVector<char, 0> object;
   const auto told = [&](const std::string& detail) {
@@ -191,7 +205,7 @@ constexpr std::span<const ScoreKind> kinds_by_need[] = {wide_kinds, biased_kinds
 constexpr DataType types[] = {DataType::bf16, DataType::fp16};
 constexpr LimitKind limits_by_need[] = {LimitKind::chunked, LimitKind::window, LimitKind::flags, LimitKind::diagonal};
 
-// Cells of one end of a line. Parts need no more than whole rows, of which R lives from chunk to chunk.
+// Cells of one end of a line. Parts need no more vector registers than whole rows, of which R lives from chunk to chunk.
 class End {
  public:
   End(const RoomKernels& kernels, RowEnd end, const End* heavier)
@@ -223,7 +237,8 @@ class End {
   int waves_of(const RoomCell& cell) {
     std::optional<int>& known = cells_[cell.place()];
     if (known) return *known;
-    if (end_ == RowEnd::split && heavier_ != nullptr && heavier_->cells_[cell.place()].value_or(0) != 0)
+    if (end_ == RowEnd::split && !is_short_of_scalars(kernels_.plain) && heavier_ != nullptr &&
+        heavier_->cells_[cell.place()].value_or(0) != 0)
       return *(known = heavier_->cells_[cell.place()]);
     known = 0;
     for (const int budget : vgpr_budgets(kernel_of_cell(kernels_.plain, cell, DataType::bf16), target_))

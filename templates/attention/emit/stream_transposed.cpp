@@ -60,11 +60,13 @@ SwizzledTransposed::SwizzledTransposed(language::Kernel& kernel, language::Lds& 
     if (pages_ || (tile_pages_ && tile_pages_->by_wave()))
       row = ir.CreateAnd(row, constant(KeyPages::granule_keys - 1));
     Value* column = ir.CreateMul(dim_group, constant(width_));
-    if (const int block = load / rows_of_block(); block != 0)
-      column = ir.CreateAdd(column, constant(block * loaded_pitch_ / blocks_of_row_));
+    const int block = load / rows_of_block();
+    if (block != 0) column = ir.CreateAdd(column, constant(block * loaded_pitch_ / blocks_of_row_));
     if (slice_.scattered()) {
       rows_.push_back(row);
-      column = ir.CreateMul(ir.CreateMul(dim_group, constant(dims_per_thread_)), slice_.dim_stride);
+      Value* first_dim = ir.CreateMul(dim_group, constant(dims_per_thread_));
+      if (block != 0) first_dim = ir.CreateAdd(first_dim, constant(block * widest_block));
+      column = ir.CreateMul(first_dim, slice_.dim_stride);
     }
     loads_.push_back(looks_up_each_key() ? column
                                          : in_row(ir.CreateAdd(ir.CreateMul(row, slice_.row_stride), column), column));

@@ -28,8 +28,9 @@ constexpr MergedRowsPlan merged_rows_plan(const ForwardKernel& spec, int vgpr_bu
   if (spec.split_keys != 0) return {.place = MergedRowsPlan::Place::workspace};
   // A wave has its share of O's dims, and a SIMD to itself. Half of the dims are too many beside a tile of more than
   // 128 dims of K, and any beside tiles in registers and addresses of their keys.
-  const bool crowded = lds.layout == LdsLayout::swizzled && spec.paged;
-  if (spec.chunk_waves != 0 && spec.head_dim_qk <= 128 && !crowded) return {.place = MergedRowsPlan::Place::registers};
+  const bool has_addresses = lds.layout == LdsLayout::swizzled && spec.paged;
+  if (spec.chunk_waves != 0 && spec.head_dim_qk <= 128 && !has_addresses)
+    return {.place = MergedRowsPlan::Place::registers};
   // Half the dims, m, l and one maximum more. Of 64 dims that leaves two waves a SIMD what they need. Where another
   // workgroup works meanwhile, private memory is as fast, and a row of one chunk has nothing to begin with.
   // A wave that holds a whole tile and its bias has no more room.
