@@ -19,7 +19,7 @@ struct Variant {
   std::string_view meaning;
   // A descriptor with {type} and {dim} in it, and {format} of 8 bits; empty: not there yet.
   std::string_view descriptor;
-  std::string_view instead;               // of one that is not there: what does for it today
+  std::string_view instead = {};          // of one that is not there: what does for it today
   std::array<std::string_view, 2> peers;  // what others have, in the order of Variants::peers
 };
 

@@ -147,6 +147,22 @@ Placement stored(const Experiment& problem, const Placement& of_keys) {
   return placement;
 }
 
+KeySlots::KeySlots(const Experiment& problem)
+    : page_size_(problem.paged() ? problem.page_size : 0),
+      sequences_(sequences_of(problem)),
+      table_(page_table_of(problem)) {
+  const Placement placement = stored(problem, keys_of(problem));
+  count_ = placement.batch * placement.length;
+}
+
+std::int64_t KeySlots::of(std::int64_t sequence, std::int64_t key) const {
+  const Sequence& of = sequences_[static_cast<std::size_t>(sequence)];
+  if (page_size_ == 0) return of.first_key + key;
+  const std::int64_t slot = of.padding + key;
+  const std::int64_t column = (sequence * table_.columns) + (slot / page_size_);
+  return (table_.entries[static_cast<std::size_t>(column)] * page_size_) + (slot % page_size_);
+}
+
 BiasPlacement bias_of(const Experiment& problem) {
   if (!problem.has(Modifier::bias)) return {};
   const Placement queries = queries_of(problem);

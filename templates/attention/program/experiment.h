@@ -191,6 +191,21 @@ PageTable page_table_of(const Experiment& problem);
 // How K and V lie in memory: for keys in pages, the entries of the batch are pages. `of_keys`: keys_of or values_of.
 Placement stored(const Experiment& problem, const Placement& of_keys);
 
+// Where the keys of sequences stand in K and V: slots of the cache's pages, or tokens.
+class KeySlots {
+ public:
+  explicit KeySlots(const Experiment& problem);
+  std::int64_t of(std::int64_t sequence, std::int64_t key) const;
+  std::int64_t count() const { return count_; }  // of slots with keys and without
+  const PageTable& table() const { return table_; }
+
+ private:
+  std::int64_t page_size_;  // 0: no pages
+  std::int64_t count_;
+  std::vector<Sequence> sequences_;
+  PageTable table_;
+};
+
 // The bias array: [batches][heads][rows][row stride], rows being those of the queries' token axis within a batch.
 struct BiasPlacement {
   std::int64_t batches = 0;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "tools/array_problem.h"
@@ -62,6 +63,13 @@ tools::Result<std::optional<std::vector<RowAnswer>>> RowOutputs::read(wavejit_en
   const auto lse = memory.back<std::uint32_t>(lse_, numbers());
   if (!memory.good()) return std::unexpected(memory.good().error());
   return by_piece(shape_, starts, o, lse);
+}
+
+tools::Result<std::optional<std::vector<RowAnswer>>> RowOutputs::read(wavejit_engine* engine,
+                                                                      tools::CallMemory& memory) const {
+  std::vector<std::int32_t> starts(static_cast<std::size_t>(rows_ + 1));
+  std::ranges::iota(starts, 0);
+  return read(engine, memory, starts);
 }
 
 std::vector<RowAnswer> by_piece(const AnswerShape& shape, std::span<const std::int32_t> starts,

@@ -164,6 +164,8 @@ class RowOutputs {
   // Waits, and gives each piece what it got; `starts` of rows.
   tools::Result<std::optional<std::vector<RowAnswer>>> read(wavejit_engine* engine, tools::CallMemory& memory,
                                                             std::span<const std::int32_t> starts) const;
+  // The same, an answer a row.
+  tools::Result<std::optional<std::vector<RowAnswer>>> read(wavejit_engine* engine, tools::CallMemory& memory) const;
 
  private:
   std::size_t numbers() const { return static_cast<std::size_t>(rows_ * shape_.heads); }

@@ -47,15 +47,6 @@ std::vector<std::int64_t> KeyLists::times(std::size_t token, std::int64_t kv_hea
   return named;
 }
 
-KeyLists make_key_lists(const Experiment& experiment) {
-  const auto number = [](std::int64_t, std::int64_t key) { return key; };
-  KeyLists lists = make_key_lists(experiment, 0, number);
-  const KeyLists second = make_second_lists(experiment, 0, number);
-  for (std::size_t list = 0; list < second.seen.size(); ++list)
-    lists.seen[list].insert(lists.seen[list].end(), second.seen[list].begin(), second.seen[list].end());
-  return lists;
-}
-
 ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t seen_keys, std::int64_t all_keys) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::int64_t bound) {
@@ -95,6 +86,67 @@ ListedRow listed_row(const ListWords& words, std::uint64_t seed, std::int64_t se
     }
   }
   return row;
+}
+
+namespace {
+
+// `turned`: slots from the last to the first.
+KeyLists make_lists(const Experiment& experiment, const ListWords& words, std::uint64_t seed, const KeySlots& slots,
+                    bool turned) {
+  KeyLists lists = {.top_k = words.top_k,
+                    .slots = words.slots,
+                    .heads = words.heads ? experiment.kv_heads : 1,
+                    .indices = {},
+                    .counts = {},
+                    .seen = {}};
+  if (words.top_k == 0) return lists;
+  std::int64_t number = 0;
+  for (const Sequence& sequence : sequences_of(experiment)) {
+    const ScoreRules rules = rules_of(experiment, sequence);
+    const auto ends = static_cast<std::size_t>((sequence.first_query + sequence.queries) * lists.heads);
+    if (lists.seen.size() < ends) {
+      lists.seen.resize(ends);
+      lists.indices.resize(ends * static_cast<std::size_t>(words.top_k), -1);
+      if (words.mixed) lists.counts.resize(ends);
+    }
+    for (std::int64_t row = 0; row < sequence.queries * lists.heads; ++row) {
+      const auto list = static_cast<std::size_t>((sequence.first_query * lists.heads) + row);
+      const std::int64_t sees = std::max<std::int64_t>(visible_keys(rules, row / lists.heads, sequence.keys).end, 0);
+      const ListedRow listed = listed_row(words, seed + list, sees, sequence.keys);
+      for (std::size_t at = 0; at < listed.entries.size(); ++at) {
+        const std::int64_t key = listed.entries[at];
+        const bool is_key = key >= 0 && key < sees;
+        if (is_key && static_cast<std::int64_t>(at) < listed.count) lists.seen[list].push_back(key);
+        std::int64_t entry = key;
+        if (words.slots && is_key)
+          entry = turned ? slots.count() - 1 - slots.of(number, key) : slots.of(number, key);
+        else if (words.slots && key >= 0)
+          entry = slots.count() + key;
+        lists.indices[(list * static_cast<std::size_t>(words.top_k)) + at] = static_cast<std::int32_t>(entry);
+      }
+      if (words.mixed) lists.counts[list] = static_cast<std::int32_t>(listed.count);
+    }
+    ++number;
+  }
+  return lists;
+}
+
+}  // namespace
+
+BothLists both_lists_of(const Experiment& experiment) {
+  constexpr std::uint64_t further = 1'000'003;  // lists of their own
+  const ListWords words = list_words(experiment.text);
+  if (words.top_k == 0) return {};
+  const KeySlots slots(experiment);
+  return {.first = make_lists(experiment, words, experiment.seed + 7, slots, false),
+          .second = make_lists(experiment, second_list_words(experiment.text), experiment.seed + further, slots, true)};
+}
+
+KeyLists joined_lists_of(const Experiment& experiment) {
+  auto [lists, second] = both_lists_of(experiment);
+  for (std::size_t list = 0; list < second.seen.size(); ++list)
+    lists.seen[list].insert(lists.seen[list].end(), second.seen[list].begin(), second.seen[list].end());
+  return lists;
 }
 
 }  // namespace wavejit::attention::program

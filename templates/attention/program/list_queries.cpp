@@ -136,19 +136,4 @@ std::int64_t place_in_list(std::int64_t key) {
   return key % chunk_keys < list_chunk_keys ? (key / chunk_keys * list_chunk_keys) + (key % chunk_keys) : -1;
 }
 
-std::vector<RowAnswer> by_query(const ListedQueries& batch, const std::vector<std::uint16_t>& o,
-                                const std::vector<std::uint32_t>& lse) {
-  std::vector<RowAnswer> queries(static_cast<std::size_t>(batch.tokens()));
-  const std::int64_t row = batch.query_heads * batch.dim;
-  for (std::int64_t token = 0; token < batch.tokens(); ++token) {
-    RowAnswer& query = queries[static_cast<std::size_t>(token)];
-    query.o.assign(o.begin() + (token * row), o.begin() + ((token + 1) * row));
-    for (std::int64_t head = 0; head < batch.query_heads; ++head) {
-      const std::int64_t of_head = (token / batch.queries * batch.query_heads) + head;
-      query.lse.push_back(lse[static_cast<std::size_t>((of_head * batch.queries) + (token % batch.queries))]);
-    }
-  }
-  return queries;
-}
-
 }  // namespace wavejit::attention::program

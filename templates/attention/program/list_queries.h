@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "templates/attention/program/invariance_rows.h"
+#include "templates/attention/program/tensor_parts.h"
 #include "tools/call_memory.h"
 #include "tools/invariance/runner.h"
 #include "wavejit/simgpu.h"
@@ -59,17 +60,12 @@ std::vector<ListDimension> list_dimensions(const std::string& names, const std::
 
 // A call's queries, cut to one of them and some of its heads.
 template <typename Call>
-void cut_queries(const ListedQueries& batch, const QueryPart& part, Call& call) {
-  for (wavejit_tensor* tensor : {&call.q, &call.o}) {
-    tensor->data = static_cast<std::uint16_t*>(tensor->data) + (part.token * tensor->strides[1]) +
-                   (part.head * tensor->strides[2]);
-    tensor->sizes[0] = tensor->sizes[1] = 1;
-    tensor->sizes[2] = part.heads;
-  }
-  call.lse.data = static_cast<float*>(call.lse.data) + (part.token / batch.queries * call.lse.strides[0]) +
-                  (part.head * call.lse.strides[1]) + (part.token % batch.queries);
-  call.lse.sizes[0] = call.lse.sizes[2] = 1;
-  call.lse.sizes[1] = part.heads;
+void cut_queries(const QueryPart& part, Call& call) {
+  const Stretch token = {.first = part.token};
+  const Stretch heads = {.first = part.head, .count = part.heads};
+  for (wavejit_tensor* tensor : {&call.q, &call.o}) cut(*tensor, rows_first, token, heads);
+  cut(call.lse, heads_first, token, heads);
+  cut(call.modifiers.sink, heads_first.heads, heads);
 }
 
 // The entries of two lists that together name what one list names; the first list is cut after `first_entries`. Slots
@@ -95,10 +91,6 @@ void give_lists(Call& call, tools::CallMemory& memory, const TwoLists& two) {
 // (docs/canonical-arithmetic.md).
 std::int64_t keys_of_dense_walk(std::int64_t top_k);
 std::int64_t place_in_list(std::int64_t key);
-
-// Rows of all queries, out of O [sequence][query][head][dim] and LSE [sequence][head][query].
-std::vector<RowAnswer> by_query(const ListedQueries& batch, const std::vector<std::uint16_t>& o,
-                                const std::vector<std::uint32_t>& lse);
 
 // A laboratory of lists: what a family still says is `dimensions`, `draw` and `changed`. Its batch has `listed`.
 template <typename Batch>

@@ -29,7 +29,7 @@ Reference::Reference(const Experiment& problem, const Inputs& inputs)
     : problem_(problem),
       inputs_(inputs),
       sequences_(sequences_of(problem)),
-      key_lists_(make_key_lists(problem)),
+      key_lists_(joined_lists_of(problem)),
       head_values_(program::head_values(problem, inputs)) {
   for (const ProgramModifier& row : program_modifiers()) {
     if (row.given != Given::heads || row.of_head != nullptr || !problem.has(row.modifier)) continue;

@@ -158,7 +158,6 @@ constexpr tools::Variant variant_row[] = {
      .title = "Backward",
      .meaning = "Gradients of Q, K and V, without atomic additions: batch and packing show in no bit of a sequence's.",
      .descriptor = "attention_backward {type} b1 q256 k256 h8/2 d{dim} causal",
-     .instead = {},
      .peers = {"no", "yes"}}};
 
 class AttentionBackward : public Family {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/array_call.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
 #include "templates/attention/program/attention_run.h"
+#include "templates/attention_forward/program/answers.h"
 #include "templates/attention_forward/program/vocabulary.h"
 
 namespace wavejit::attention_forward::program {
@@ -42,7 +41,8 @@ class ForwardRun final
     if (i == q) return accepted_queries(queries);
     if (i == v) {
       if (std::ranges::equal(std::span(shapes[v]).first(3), std::span(keys).first(3)) && shapes[v][3] >= 1) return {};
-      return fmt::format("k's {}, or another head dim where `wavejit supported` lists two, as 192/128,", to_text(keys));
+      return fmt::format("k's {}, or another head dim where `wavejit supported` lists two, as 192/128,",
+                         tools::to_text(keys));
     }
     if (keys[0] != queries[0]) return fmt::format("q's batch of {}", queries[0]);
     if (keys[3] != queries[3]) return fmt::format("q's head dim of {}", queries[3]);

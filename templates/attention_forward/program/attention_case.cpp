@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "templates/attention/program/cache_bytes.h"
@@ -15,30 +13,18 @@
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
 #include "templates/attention/program/written_rows.h"
+#include "templates/attention_forward/kernel/spec.h"
 #include "templates/attention_forward/program/device_case.h"
 
 namespace wavejit::attention_forward::program {
 
 namespace {
 
-// "… tile=128x64 …": the query rows of a workgroup.
-std::optional<std::int64_t> tile_rows_of(std::string_view spec) {
-  constexpr std::string_view word = " tile=";
-  const std::size_t at = spec.find(word);
-  if (at == std::string_view::npos) return std::nullopt;
-  std::int64_t rows = 0;
-  const char* begin = spec.data() + at + word.size();
-  const auto [end, error] = std::from_chars(begin, spec.data() + spec.size(), rows);
-  if (error != std::errc() || rows < 1 || end == begin) return std::nullopt;
-  return rows;
-}
-
 // Whether a workgroup is a tile of one head in the grid's order: not where keys are split or long and short queries are
 // mixed, which takes launches whose workgroups do not correspond, nor where heads are packed.
-bool workgroups_are_tiles(std::string_view spec) {
-  return !spec.contains(" split=") && !spec.contains(" rows=") && !spec.contains(" heads=packed ");
+bool workgroups_are_tiles(const ForwardKernel& spec) {
+  return spec.split_keys == 0 && !spec.shares_call() && !spec.packed_heads;
 }
-bool pairs_tiles(std::string_view spec) { return spec.contains(" tiles=paired "); }
 
 // The whole, chosen workgroups, or views: calls of some rows each.
 struct AttentionPlan : Plan {
@@ -117,16 +103,17 @@ class AttentionCase : public Case {
 
   std::unique_ptr<Plan> plan(const std::string& kernel_spec, double limit) const override {
     auto plan = std::make_unique<AttentionPlan>();
-    plan->tile_rows = tile_rows_of(kernel_spec).value_or(0);
     // Rows cannot leave their blocks, nor the lists of theirs: lists go whole.
     if (work_ <= limit || has_lists_) return plan;
-    if (!workgroups_are_tiles(kernel_spec) || plan->tile_rows == 0) {
+    const auto spec = parse_spec(kernel_spec);
+    if (!spec || !workgroups_are_tiles(*spec)) {
       plan->views = choose_views(problem_, limit);
       plan->text = fmt::format("{} run{} of up to 256 rows of a kv head", plan->views.size(),
                                plan->views.size() == 1 ? "" : "s");
       return plan;
     }
-    plan->pairs = pairs_tiles(kernel_spec);
+    plan->tile_rows = spec->tile_queries;
+    plan->pairs = spec->paired_tiles;
     const Workgroups chosen = choose_workgroups(problem_, plan->tile_rows, limit, plan->pairs);
     if (chosen.count == chosen.total) return plan;
     plan->workgroups = chosen;

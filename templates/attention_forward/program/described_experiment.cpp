@@ -16,23 +16,12 @@ using attention::program::Experiment;
 using attention::program::number_in;
 using tools::HalfType;
 
-ArrayLayout layout_of(Layout layout) {
-  switch (layout) {
-    case Layout::bhsd:
-      return ArrayLayout::bhsd;
-    case Layout::packed:
-      return ArrayLayout::packed;
-    case Layout::paged:
-      return ArrayLayout::paged;
-    case Layout::bshd:
-      break;
-  }
-  return ArrayLayout::bshd;
-}
-
 void take_memory(const ProblemDescriptor& from, Experiment& to) {
   const AttentionShape& shape = from.shape;
-  to.layout = layout_of(from.layout);
+  to.layout = from.layout == Layout::bhsd     ? ArrayLayout::bhsd
+              : from.layout == Layout::packed ? ArrayLayout::packed
+              : from.layout == Layout::paged  ? ArrayLayout::paged
+                                              : ArrayLayout::bshd;
   to.page_size = from.page_size;
   to.page_heads_first = from.page_heads_first;
   to.page_layout = from.values_by_keys ? WAVEJIT_PAGES_VECTORISED_KEYS

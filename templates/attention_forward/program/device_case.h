@@ -5,20 +5,17 @@
 // pattern before a run, so that what a run has written can be told from what it has not.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "templates/attention/program/experiment.h"
 #include "templates/attention/program/inputs.h"
-#include "templates/attention/program/key_lists.h"
 #include "templates/attention/program/modifiers.h"
 #include "templates/attention/program/rows.h"
 #include "templates/attention/program/written_rows.h"
 #include "templates/attention_forward/program/vocabulary.h"
 #include "tools/call_memory.h"
-#include "tools/device_array.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -61,87 +58,62 @@ class DeviceCase {
     Placement placement;
     std::size_t element = 0;  // bytes
     std::size_t margin = 0;   // bytes on either side
-    DeviceArray memory;
+    char* memory = nullptr;
 
     std::size_t bytes() const { return static_cast<std::size_t>(placement.elements()) * element; }
-    // The place of a row of a head, in bytes from the beginning of the memory.
-    std::size_t at(std::int64_t token, std::int64_t head) const {
-      return margin + static_cast<std::size_t>(placement.offset(token, head)) * element;
-    }
-    char* pointer(std::int64_t token, std::int64_t head) const {
-      return static_cast<char*>(memory.data()) + at(token, head);
+    // A row of a head.
+    char* row(std::int64_t token, std::int64_t head) const {
+      return memory + margin + (static_cast<std::size_t>(placement.offset(token, head)) * element);
     }
   };
-  // Modifiers' tensors, starts, lengths; null: there is none.
-  struct Extra {
-    CallMemory memory;
-    std::array<void*, modifier_count> modifiers{};
-    std::int32_t* query_starts = nullptr;
-    std::int32_t* key_starts = nullptr;
-    std::int32_t* key_lengths = nullptr;
-    std::int32_t* first_keys = nullptr;
-    std::int32_t* block_table = nullptr;
-    std::uint8_t* causal_flags = nullptr;
-    std::uint8_t* bool_mask = nullptr;
-    std::int32_t* list_counts = nullptr;
-    std::int32_t* list_indices = nullptr;
-    float* q_scale = nullptr;
-    float* k_scale = nullptr;
-    float* v_scale = nullptr;
-    wavejit_key_list key_list{};
-    wavejit_key_list second_list{};
-    std::int64_t list_row_blocks = 0;
-    std::int64_t list_capacity = 0;
-
-    char* of(Modifier one) const { return static_cast<char*>(modifiers[index_of(one)]); }
+  // The token of the problem that stands at a place in memory, and its number in its sequence; −1: none that counts.
+  struct Token {
+    std::int64_t number = 0;
+    std::int64_t position = -1;
   };
 
-  // The second cache, without rows where there is none.
-  struct SecondCache {
-    Tensor k, v;
-  };
+  DeviceCase(wavejit_engine* engine, const Experiment& problem);
+  Tensor make(const Placement& placement, std::size_t element);
 
-  DeviceCase(const Experiment& problem, Tensor q, Tensor k, Tensor v, SecondCache second, Tensor o, Tensor lse,
-             Extra extra);
+  // device_case_call.cpp: the call, and the small arrays that it reads.
+  wavejit_tensor described(const Tensor& tensor, std::int32_t dtype) const;
+  void describe_tensors();
+  void describe_sequences();
+  void describe_mask();
+  void describe_lists();
+  void describe_scales();
+  void describe_modifiers(const Inputs& inputs, const HeadValues& head_values);
+  std::vector<float> token_scales_of(Operand operand) const;
+  wavejit_attention_forward_arguments call_of(const View& view) const;
 
-  // device_case_arrays.cpp.
-  static Result<Tensor> make(wavejit_engine* engine, const Placement& placement, std::size_t element);
-  static Result<Extra> make_extra(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs,
-                                  const HeadValues& head_values);
-  static Result<DeviceArray> make_bias(wavejit_engine* engine, const Experiment& problem, const Inputs& inputs);
-  static Result<void> fill_with_mark(const DeviceArray& memory, std::size_t first, std::size_t bytes, int byte = mark);
-  static Result<void> fill_margins(const Tensor& tensor, int byte = mark);
+  // device_case_arrays.cpp: what stands in memory.
+  std::vector<Token> tokens_in_memory(Operand operand, std::int64_t places) const;
+  Result<void> fill_with_mark(char* memory, std::size_t bytes, int byte = mark) const;
   // `turned`: places from the last to the first.
   Result<void> fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned = false) const;
-  Result<void> fill_transposed(const Tensor& tensor, Operand operand, const Inputs& inputs) const;
-  // device_case.cpp.
+  template <typename Element>
+  Result<void> fill_rows(const Tensor& tensor, Operand operand, const Inputs& inputs, Element nothing,
+                         bool turned) const;
+  void* filled_bias(const BiasPlacement& bias, const Inputs& inputs);
+
+  Result<void> launch(wavejit_engine* engine, wavejit_attention_forward_arguments call,
+                      wavejit_call_report* report) const;
+  template <typename Element>
+  Result<std::vector<Element>> copy_of(const char* memory, std::size_t bytes) const;
   // A row of O, of which `outputs` is all.
   std::vector<std::uint16_t> row_in(const std::vector<std::uint16_t>& outputs, std::int64_t token,
                                     std::int64_t head) const;
-  wavejit_tensor described(const Tensor& tensor, wavejit_dtype dtype) const;
-  wavejit_tensor row_scales(const Tensor& of, void* data) const;
-  static wavejit_tensor described_lse(const Tensor& tensor);
-  wavejit_tensor described_bias(wavejit_dtype dtype) const;
-  void describe();
-  void describe_tensors();
-  void describe_mask();
-  void describe_sequences();
-  void describe_modifiers();
-  void describe_lists();
-  wavejit_dtype query_type() const;
-  wavejit_dtype key_type() const;  // of K and V, unless they are integers
 
+  wavejit_engine* engine_;
   Experiment problem_;
   std::vector<Sequence> sequences_;
-  PageTable pages_;  // without entries if there are none
-  Tensor q_;
-  Tensor k_;
-  Tensor v_;
-  SecondCache second_;
+  KeySlots slots_;
+  CallMemory memory_;
+  Tensor q_, k_, v_;
+  Tensor second_k_, second_v_;  // without rows where there is no second cache
   Tensor o_;
   Tensor lse_;  // without rows if it is not wanted
-  Extra extra_;
-  wavejit_attention_forward_arguments call_{};
+  wavejit_attention_forward_arguments call_;
 };
 
 }  // namespace wavejit::attention_forward::program

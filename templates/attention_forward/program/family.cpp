@@ -5,18 +5,9 @@
 #include <fmt/format.h>
 
 #include "templates/attention/program/cache_formats.h"
-#include "templates/attention_forward/program/array_call.h"
+#include "templates/attention_forward/program/answers.h"
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/described_experiment.h"
-#include "templates/attention_forward/program/examined_list.h"
-#include "templates/attention_forward/program/invariance.h"
-#include "templates/attention_forward/program/key_list_invariance.h"
-#include "templates/attention_forward/program/published_list.h"
-#include "templates/attention_forward/program/schedule_text.h"
-#include "templates/attention_forward/program/serving_lines.h"
-#include "templates/attention_forward/program/step_names.h"
-#include "templates/attention_forward/program/tuning.h"
-#include "templates/attention_forward/program/variants.h"
 #include "tools/invariance/joined.h"
 #include "tools/targets.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/invariance.h"
-
 #include <algorithm>
 #include <map>
 
+#include "templates/attention_forward/program/answers.h"
 #include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_changes.h"
 #include "tools/invariance/runner.h"

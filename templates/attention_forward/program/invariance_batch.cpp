@@ -9,6 +9,12 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
+void draw_tensors(const Batch& batch, Draws& draws, DrawnSequence& one) {
+  one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
+  one.k = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+  one.v = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+}
+
 // One sequence in three has up to five blocks of rows, and the keys of several blocks.
 void draw_lists(Batch& batch, Draws& draws, const BatchSize& size) {
   const std::array<std::int64_t, 3> heads = {1, batch.kv_heads, batch.query_heads};
@@ -20,9 +26,7 @@ void draw_lists(Batch& batch, Draws& draws, const BatchSize& size) {
     if (!draws.one_in(3)) continue;
     one.rows = 60 + draws.below(240);
     one.keys = std::clamp<std::int64_t>(100 + draws.below(draws.one_in(8) ? 1800 : 500), 1, size.longest);
-    one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
-    one.k = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
-    one.v = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    draw_tensors(batch, draws, one);
   }
 }
 
@@ -70,9 +74,7 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
     one.rows = 1 + draws.below(is_long ? std::min<std::int64_t>(most_rows, 3) : 1 + draws.below(most_rows));
     one.keys = !is_long ? 1 + draws.below(130) : one_in(12) ? 1 + draws.below(size.longest) : 1000 + draws.below(1500);
     one.keys = std::clamp<std::int64_t>(one.keys, 1, size.longest);
-    one.q = drawn_halves(batch.type, draws, one.rows * batch.query_heads * batch.dim);
-    one.k = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
-    one.v = drawn_halves(batch.type, draws, one.keys * batch.kv_heads * batch.dim);
+    draw_tensors(batch, draws, one);
     batch.sequences.push_back(std::move(one));
   }
   // One longer than others may be: two kernels share such a call.

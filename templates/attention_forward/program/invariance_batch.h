@@ -26,11 +26,11 @@ struct DrawnSequence : attention::program::DrawnRows {
 
 struct Batch;
 
-// Powers of two of one sequence's scales, for each kv head.
+// Powers of two for each kv head: of one sequence, or of the pieces of a call.
 struct CacheScales {
-  std::vector<int> q;  // of queries in 8 bits
-  std::vector<int> k;
-  std::vector<int> v;
+  std::vector<float> q;  // of queries in 8 bits
+  std::vector<float> k;
+  std::vector<float> v;
 };
 // A batch whose K and V, and perhaps Q, are in 8 bits (invariance_cache.h).
 struct DrawnCache {

@@ -13,25 +13,19 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
+// The dimensions of plain calls have the many pairs; these show that 8 bits have the same.
+constexpr std::uint64_t one_in = 8;
 struct Batches {
-  Base base;
-  const char* names;  // in front of the dimensions' names
-  const char* says;   // and of what is said
+  DimensionGroup group;
   const char* control;
 };
 constexpr std::array<Batches, 3> of_bytes = {{
-    {.base = Base::cached,
-     .names = "cache-",
-     .says = "8 bits against 16: ",
-     .control = "control: 8 bits with twice K's scale; bits differ"},
-    {.base = Base::bytes,
-     .names = "queries-",
-     .says = "Q, K, V of 8 bits: ",
-     .control = "control: Q, K, V of 8 bits with twice K's scale; bits differ"},
-    {.base = Base::integers,
-     .names = "integer-",
-     .says = "int8: ",
-     .control = "control: int8 with twice Q's scales; bits differ"},
+    {{.names = "cache-", .says = "8 bits against 16: ", .base = Base::cached, .one_in = one_in},
+     "control: 8 bits with twice K's scale; bits differ"},
+    {{.names = "queries-", .says = "Q, K, V of 8 bits: ", .base = Base::bytes, .one_in = one_in},
+     "control: Q, K, V of 8 bits with twice K's scale; bits differ"},
+    {{.names = "integer-", .says = "int8: ", .base = Base::integers, .one_in = one_in},
+     "control: int8 with twice Q's scales; bits differ"},
 }};
 
 // A dimension of plain calls, and which of `of_bytes` have it.
@@ -56,6 +50,7 @@ constexpr std::array<Asked, 12> asked = {{
     {"hidden", "hidden", "what no row may see is NaN (or other integers)", {true, true, true}},
 }};
 
+// Integers have scales in every batch.
 std::vector<Change> other_scales(const Batch& batch, Draws& /*draws*/) {
   return {{.text = "other scales", .pieces = all_whole(batch), .way = {.other_scales = true}}};
 }
@@ -67,26 +62,17 @@ std::vector<Change> other_cache_scales(const Batch& batch, Draws& draws) {
 }  // namespace
 
 std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain) {
-  // The dimensions of plain calls have the many pairs; these show that 8 bits have the same.
-  constexpr std::uint64_t one_in = 8;
   std::vector<Dimension> dimensions;
   for (std::size_t i = 0; i < of_bytes.size(); ++i) {
-    const Batches& batches = of_bytes[i];
-    for (const Asked& row : asked) {
-      if (!row.of[i]) continue;
-      const auto found =
-          std::ranges::find_if(plain, [&](const Dimension& dimension) { return dimension.told.name == row.plain; });
-      dimensions.push_back({.told = {.name = std::string(batches.names) + row.name,
-                                     .changes = std::string(batches.says) + row.changes,
-                                     .one_in = one_in,
-                                     .of_some_targets = batches.base == Base::bytes},
-                            .changes = found->changes,
-                            .base = batches.base});
+    const auto& [group, control] = of_bytes[i];
+    for (const auto& [name_of_plain, name, says, of] : asked) {
+      if (!of[i]) continue;
+      const auto found = std::ranges::find(plain, name_of_plain, [](const Dimension& each) { return each.told.name; });
+      const DimensionKind kind = group.base == Base::bytes ? DimensionKind::of_some_targets : DimensionKind::usual;
+      dimensions.push_back(dimension_of({name, says, found->changes, kind}, group));
     }
-    dimensions.push_back(
-        {.told = {.name = std::string(batches.names) + "other", .changes = batches.control, .control = true},
-         .changes = batches.base == Base::integers ? other_scales : other_cache_scales,
-         .base = batches.base});
+    const Changes changes = group.base == Base::integers ? other_scales : other_cache_scales;
+    dimensions.push_back(dimension_of({"other", control, changes, DimensionKind::control}, group));
   }
   return dimensions;
 }

@@ -5,8 +5,10 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "templates/attention/program/cache_formats.h"
 #include "tools/byte_float.h"
@@ -28,12 +30,16 @@ std::uint16_t rounded(const Batch& batch, std::uint16_t half) {
   return tools::encode(batch.type, of_byte == 0 ? 0.0 : of_byte);
 }
 
-void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<const int> exponents) {
+// `scales`: of each head of a row, or of each head of each row.
+void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<const float> scales) {
+  const auto dim = static_cast<std::size_t>(batch.dim);
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    const std::size_t head = i / static_cast<std::size_t>(batch.dim) % exponents.size();
-    elements[i] = tools::encode(batch.type, std::ldexp(tools::decode(batch.type, elements[i]), exponents[head]));
+    const float scaled = tools::decode(batch.type, elements[i]) * scales[i / dim % scales.size()];
+    elements[i] = tools::encode(batch.type, static_cast<double>(scaled));
   }
 }
+
+float drawn_power(Draws& draws) { return std::ldexp(1.0F, static_cast<int>(draws.below(5)) - 2); }
 
 // With fp16 the scales of values are 1: a weight times its scale is rounded where 16 bits round the weight, and below
 // 2⁻¹⁴ that is another number.
@@ -46,7 +52,7 @@ std::shared_ptr<const Batch> drawn_token_scales(const Batch& batch, Draws& draws
     const auto draw = [&](bool any) {
       std::vector<std::uint16_t> scales(numbers);
       for (std::uint16_t& each : scales)
-        each = tools::encode(batch.type, any ? std::ldexp(1.0, static_cast<int>(draws.below(5)) - 2) : 1.0);
+        each = tools::encode(batch.type, any ? static_cast<double>(drawn_power(draws)) : 1.0);
       return scales;
     };
     one.k = draw(true);
@@ -55,14 +61,12 @@ std::shared_ptr<const Batch> drawn_token_scales(const Batch& batch, Draws& draws
   return drawn;
 }
 
-void scale_tokens(const Batch& batch, std::vector<std::uint16_t>& elements, const std::vector<std::uint16_t>& scales) {
-  const auto dim = static_cast<std::size_t>(batch.dim);
-  for (std::size_t i = 0; i < elements.size(); ++i)
-    elements[i] = tools::encode(batch.type, static_cast<double>(tools::decode(batch.type, elements[i])) *
-                                                static_cast<double>(tools::decode(batch.type, scales[i / dim])));
+std::vector<float> decoded(const Batch& batch, std::span<const std::uint16_t> elements) {
+  std::vector<float> numbers(elements.size());
+  std::ranges::transform(elements, numbers.begin(),
+                         [&](std::uint16_t half) { return tools::decode(batch.type, half); });
+  return numbers;
 }
-
-ByteType byte_type(wavejit_dtype format) { return *tools::byte_type_of(format); }
 
 void make(Batch& batch) {
   Draws draws(batch.number + 30);
@@ -75,11 +79,11 @@ void make(Batch& batch) {
     for (std::vector<std::uint16_t>* elements : tensors)
       for (std::uint16_t& element : *elements) element = rounded(batch, element);
     if (!of_heads) continue;
-    CacheScales& exponents = batch.cache.scales.emplace_back();
+    CacheScales& scales = batch.cache.scales.emplace_back();
     for (std::int64_t head = 0; head < batch.kv_heads; ++head) {
-      exponents.k.push_back(static_cast<int>(draws.below(5)) - 2);
-      exponents.v.push_back(static_cast<int>(draws.below(5)) - 2);
-      if (batch.cache.queries) exponents.q.push_back(static_cast<int>(draws.below(5)) - 2);
+      scales.k.push_back(drawn_power(draws));
+      scales.v.push_back(drawn_power(draws));
+      if (batch.cache.queries) scales.q.push_back(drawn_power(draws));
     }
   }
   const auto stored = std::make_shared<Batch>(batch);
@@ -93,9 +97,59 @@ void make(Batch& batch) {
   batch.cache.token_scales = drawn_token_scales(batch, draws);
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const DrawnSequence& scales = batch.cache.token_scales->sequences[i];
-    scale_tokens(batch, batch.sequences[i].k, scales.k);
-    scale_tokens(batch, batch.sequences[i].v, scales.v);
+    scale(batch, batch.sequences[i].k, decoded(batch, scales.k));
+    scale(batch, batch.sequences[i].v, decoded(batch, scales.v));
   }
+}
+
+// The format in the encoding of a target.
+wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
+  if (batch.cache.type == ByteType::i8) return WAVEJIT_INT8;
+  const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
+  if (batch.cache.type == ByteType::e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
+  return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
+}
+
+// Elements as a call over 16 bits would have them; what is no number is NaN.
+std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
+                                      std::span<const std::uint16_t> elements) {
+  const ByteType type = *tools::byte_type_of(format);
+  std::vector<std::uint8_t> of_half(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1, tools::nan_of(type));
+  for (unsigned byte = 0; byte <= std::numeric_limits<std::uint8_t>::max(); ++byte) {
+    const float value = tools::decode(type, static_cast<std::uint8_t>(byte));
+    if (std::isfinite(value)) of_half[tools::encode(batch.type, value)] = static_cast<std::uint8_t>(byte);
+  }
+  std::vector<std::uint8_t> bytes(elements.size());
+  std::ranges::transform(elements, bytes.begin(), [&](std::uint16_t half) { return of_half[half]; });
+  return bytes;
+}
+
+// [pieces][kv heads]; empty: none.
+CacheScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
+  CacheScales all;
+  if (batch.cache.scales.empty()) return all;
+  for (const RowsOf& piece : pieces)
+    for (const auto scales : {&CacheScales::q, &CacheScales::k, &CacheScales::v})
+      std::ranges::copy(batch.cache.scales[piece.sequence].*scales, std::back_inserter(all.*scales));
+  return all;
+}
+
+void twice(std::vector<float>& numbers) {
+  for (float& number : numbers) number *= 2;
+}
+
+// As the keys lie, and garbage where theirs is.
+void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given) {
+  const KeyMemory placed = place_keys(*given.batch.cache.token_scales, given.pieces, given.way.keys);
+  std::vector<float> numbers = decoded(given.batch, placed.elements);
+  if (given.way.other_scales) twice(numbers);
+  float* device = memory.in(numbers);
+  call.scales.token_scales = 1;
+  call.scales.k_scale = placed.k;
+  call.scales.v_scale = placed.v;
+  call.scales.k_scale.dtype = call.scales.v_scale.dtype = WAVEJIT_FP32;
+  call.scales.k_scale.data = device + placed.first_k;
+  call.scales.v_scale.data = device + placed.first_v;
 }
 
 }  // namespace
@@ -111,36 +165,24 @@ void make_cached_queries(Batch& batch) {
   make(batch);
 }
 
-wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
-  if (batch.cache.type == ByteType::i8) return WAVEJIT_INT8;
-  const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
-  if (batch.cache.type == ByteType::e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
-  return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
-}
-
-std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
-                                      std::span<const std::uint16_t> elements) {
-  const ByteType type = byte_type(format);
-  std::vector<std::uint8_t> of_half(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1, tools::nan_of(type));
-  for (unsigned byte = 0; byte <= std::numeric_limits<std::uint8_t>::max(); ++byte) {
-    const float value = tools::decode(type, static_cast<std::uint8_t>(byte));
-    if (std::isfinite(value)) of_half[tools::encode(batch.type, value)] = static_cast<std::uint8_t>(byte);
+void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given,
+                const std::string& target) {
+  const Batch& batch = given.batch;
+  const wavejit_dtype format = cache_format(batch, target);
+  call.k.dtype = call.v.dtype = format;
+  if (batch.cache.queries) {
+    call.q.data = memory.in(cache_bytes(batch, format, given.queries));
+    call.q.dtype = format;
   }
-  std::vector<std::uint8_t> bytes(elements.size());
-  std::ranges::transform(elements, bytes.begin(), [&](std::uint16_t half) { return of_half[half]; });
-  return bytes;
-}
-
-PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces) {
-  PieceScales scales;
-  if (batch.cache.scales.empty()) return scales;
-  for (const RowsOf& piece : pieces) {
-    const CacheScales& of = batch.cache.scales[piece.sequence];
-    for (const int exponent : of.q) scales.q.push_back(std::ldexp(1.0F, exponent));
-    for (const int exponent : of.k) scales.k.push_back(std::ldexp(1.0F, exponent));
-    for (const int exponent : of.v) scales.v.push_back(std::ldexp(1.0F, exponent));
-  }
-  return scales;
+  given.keys.give(call, memory.in(cache_bytes(batch, format, given.keys.elements)));
+  if (batch.cache.token_scales) return give_token_scales(call, memory, given);
+  CacheScales scales = scales_of(batch, given.pieces);
+  if (given.way.other_scales) twice(scales.k);
+  for (const auto& [tensor, numbers] : {std::pair{&call.scales.q_scale, &scales.q},
+                                        {&call.scales.k_scale, &scales.k},
+                                        {&call.scales.v_scale, &scales.v}})
+    if (!numbers->empty())
+      *tensor = wavejit_dense_tensor(memory.in(*numbers), WAVEJIT_FP32, std::ssize(given.pieces), 1, batch.kv_heads, 1);
 }
 
 std::string cache_text(const Batch& batch) {

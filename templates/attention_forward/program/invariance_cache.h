@@ -3,12 +3,10 @@
 // the bytes and their scales is held against.
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "templates/attention_forward/program/invariance_batch.h"
+#include "templates/attention_forward/program/invariance_call.h"
+#include "tools/call_memory.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention_forward::program {
@@ -19,20 +17,9 @@ void make_cached(Batch& batch);
 // Rounds Q, too, all to e4m3. Of such a batch every call is over bytes, and held against one over bytes.
 void make_cached_queries(Batch& batch);
 
-// The format in the encoding of a target.
-wavejit_dtype cache_format(const Batch& batch, const std::string& target);
-
-// Elements as a call over 16 bits would have them; what is no number is NaN.
-std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
-                                      std::span<const std::uint16_t> elements);
-
-// [pieces][kv heads]; empty: none.
-struct PieceScales {
-  std::vector<float> q;
-  std::vector<float> k;
-  std::vector<float> v;
-};
-PieceScales scales_of(const Batch& batch, std::span<const RowsOf> pieces);
+// K and V of a call, and perhaps Q, as bytes in the encoding of a target, and their scales. What is no number is NaN.
+void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given,
+                const std::string& target);
 
 // "e4m3, scaled"
 std::string cache_text(const Batch& batch);

@@ -68,77 +68,7 @@ std::vector<std::uint8_t> shown_keys(const Batch& batch, std::span<const RowsOf>
 }
 
 wavejit_tensor per_head(void* data, const Batch& batch) {
-  return {.data = data,
-          .dtype = WAVEJIT_FP32,
-          .reserved = 0,
-          .sizes = {1, batch.query_heads, 1, 1},
-          .strides = {batch.query_heads, 1, 1, 1}};
-}
-
-template <typename Element>
-void give_keys(wavejit_attention_forward_arguments& call, Element* elements, const KeyMemory& keys) {
-  call.k.data = elements + keys.first_k;
-  call.v.data = elements + keys.first_v;
-}
-
-// As the keys lie, and garbage where theirs is.
-void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
-                       std::span<const RowsOf> pieces, const Way& way) {
-  const KeyMemory placed = place_keys(*batch.cache.token_scales, pieces, way.keys);
-  std::vector<float> numbers(placed.elements.size());
-  std::ranges::transform(placed.elements, numbers.begin(),
-                         [&](std::uint16_t half) { return tools::decode(batch.type, half); });
-  if (way.other_scales)
-    for (float& number : numbers) number *= 2;
-  float* device = memory.in(numbers);
-  call.scales.token_scales = 1;
-  call.scales.k_scale = placed.k;
-  call.scales.v_scale = placed.v;
-  call.scales.k_scale.dtype = call.scales.v_scale.dtype = WAVEJIT_FP32;
-  call.scales.k_scale.data = device + placed.first_k;
-  call.scales.v_scale.data = device + placed.first_v;
-}
-
-void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
-                std::span<const RowsOf> pieces, const KeyMemory& keys, const std::string& target, bool other_scales) {
-  const wavejit_dtype format = cache_format(batch, target);
-  call.k.dtype = call.v.dtype = format;
-  if (batch.cache.queries) {
-    call.q.data = memory.in(cache_bytes(batch, format, packed_queries(batch, pieces).q));
-    call.q.dtype = format;
-  }
-  give_keys(call, memory.in(cache_bytes(batch, format, keys.elements)), keys);
-  PieceScales scales = scales_of(batch, pieces);
-  if (other_scales)
-    for (float& scale : scales.k) scale *= 2;
-  if (scales.k.empty()) return;
-  const auto count = static_cast<std::int64_t>(pieces.size());
-  if (batch.cache.queries)
-    call.scales.q_scale = wavejit_dense_tensor(memory.in(scales.q), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
-  call.scales.k_scale = wavejit_dense_tensor(memory.in(scales.k), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
-  call.scales.v_scale = wavejit_dense_tensor(memory.in(scales.v), WAVEJIT_FP32, count, 1, batch.kv_heads, 1);
-}
-
-void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
-                   std::span<const std::uint16_t> queries, const KeyMemory& keys, bool other_scales) {
-  const std::vector<std::int8_t> of_q = integers_of(batch, queries);
-  const std::vector<std::int8_t> of_k = integers_of(batch, keys.elements);
-  call.q.dtype = call.k.dtype = WAVEJIT_INT8;
-  call.q.data = memory.in(of_q);
-  call.k.data = memory.in(of_k) + keys.first_k;
-  std::vector<float> q_scales = row_scales(call.q, of_q);
-  if (other_scales)
-    for (float& scale : q_scales) scale *= 2;
-  const auto& q = call.q.sizes;
-  const auto& k = call.k.sizes;
-  call.scales.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
-  if (has_key_scales(batch)) {
-    call.scales.token_scales = 1;
-    const std::vector<float> scales = row_scales(call.k, std::span(of_k).subspan(keys.first_k));
-    call.scales.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
-  } else {
-    call.scales.k_scale = wavejit_dense_tensor(memory.in(head_scales(k[2])), WAVEJIT_FP32, 1, 1, k[2], 1);
-  }
+  return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, batch.query_heads, 1, 1);
 }
 
 // A bias of 0 and −∞, whose rows are padded with NaN to multiples of 8.
@@ -162,7 +92,6 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                                                       std::span<const RowsOf> pieces, const Way& way) {
   const Queries queries = packed_queries(batch, pieces);
   const KeyMemory keys = place_keys(way.eight_bits ? *batch.cache.stored : batch, pieces, way.keys);
-  const CallLists lists = way.lists ? call_lists_of(batch, pieces, *way.lists) : CallLists();
   const std::int64_t rows = queries.starts.back();
   tools::CallMemory memory(engine);
   const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
@@ -172,12 +101,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   outputs.describe(call, 1, rows);
   call.k = keys.k;
   call.v = keys.v;
-  if (way.eight_bits) give_bytes(call, memory, batch, pieces, keys, wavejit_engine_target(engine), way.other_scales);
-  if (way.eight_bits && batch.cache.token_scales)
-    give_token_scales(call, memory, batch, pieces, way);
-  else if (!way.eight_bits)
-    give_keys(call, memory.in(keys.elements), keys);
-  if (way.integers) give_integers(call, memory, batch, queries.q, keys, way.other_scales);
+  const Given given = {.batch = batch, .pieces = pieces, .way = way, .keys = keys, .queries = queries.q};
+  if (way.eight_bits)
+    give_bytes(call, memory, given, wavejit_engine_target(engine));
+  else
+    keys.give(call, memory.in(keys.elements));
+  if (way.integers) give_integers(call, memory, given);
   if (!memory.good()) return std::unexpected(memory.good().error());
   call.sequences.count = static_cast<std::int64_t>(pieces.size());
   call.sequences.query_starts = memory.in(queries.starts);
@@ -212,21 +141,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     call.head.flags |= WAVEJIT_ONE_LAUNCH;
     call.head.report = &report;
   }
-  if (way.lists) {
-    call.blocks.list_indices = memory.in(lists.masked.indices);
-    call.blocks.list_counts = memory.in(lists.masked.counts);
-    call.blocks.list_starts = memory.in(lists.masked.starts);
-    call.blocks.full_indices = memory.in(lists.whole.indices);
-    call.blocks.full_counts = memory.in(lists.whole.counts);
-    call.blocks.full_starts = memory.in(lists.whole.starts);
-    call.blocks.list_capacity = lists.masked.capacity;
-    call.blocks.full_capacity = lists.whole.capacity;
-    call.blocks.list_rows = static_cast<std::int32_t>(lists.rows);
-    call.blocks.list_keys = static_cast<std::int32_t>(lists.keys);
-    call.blocks.list_batches = static_cast<std::int32_t>(pieces.size());
-    call.blocks.list_heads = static_cast<std::int32_t>(lists.heads);
-    call.blocks.list_row_blocks = lists.row_blocks;
-  }
+  if (way.lists) give_blocks(call, memory, batch, pieces, *way.lists);
   if (!memory.good()) return std::unexpected(memory.good().error());
 
   const auto ran = tools::supported(wavejit_attention_forward(engine, &call, nullptr));

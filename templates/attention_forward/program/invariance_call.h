@@ -28,6 +28,15 @@ struct Way {
   std::optional<ListForm> lists = std::nullopt;  // of a batch that has lists; none: no lists
 };
 
+// What a call is made of.
+struct Given {
+  const Batch& batch;
+  std::span<const RowsOf> pieces;
+  const Way& way;
+  const KeyMemory& keys;
+  std::span<const std::uint16_t> queries;
+};
+
 using Answer = attention::program::RowAnswer;
 
 // One call over all pieces, in this order. An answer a piece. Nothing: no kernel does it on this engine.

@@ -7,6 +7,8 @@
 #include <array>
 #include <iterator>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "templates/attention/call/hints.h"
 
@@ -121,31 +123,14 @@ std::vector<Change> merged(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
-// One a batch, by turns: each is a kernel.
-Change with_pipeline(const Batch& batch, std::span<const char* const> names) {
-  const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
-  return {.text = name, .pieces = all_whole(batch), .pipeline = name};
-}
-
-std::vector<Change> by_pipeline(const Batch& batch, Draws&) {
-  static constexpr std::array<const char*, 3> names = {"interleaved", "generic", "dualwave"};
-  return {with_pipeline(batch, names)};
-}
-
-std::vector<Change> by_query_tile(const Batch& batch, Draws&) {
-  static constexpr std::array<const char*, 5> names = {"generic tile_queries=32", "generic tile_queries=64",
-                                                       "generic tile_queries=128", "dualwave tile_queries=256",
-                                                       "interleaved tile_queries=128"};
-  return {with_pipeline(batch, names)};
-}
-
 // Waves that share each chunk of keys, in one run of chunks and in several. Calls that they are not there for drop out.
 std::vector<Change> by_chunk_waves(const Batch& batch, Draws& draws) {
-  static constexpr std::array<const char*, 2> names = {"generic chunk_waves=4", "generic chunk_waves=2"};
-  Change change = with_pipeline(batch, std::span(names).subspan(batch.dim > 128 ? 1 : 0, 1));
-  change.way.splits = 1 + static_cast<int>(draws.below(4));
-  change.text += fmt::format(", splits={}", change.way.splits);
-  return {change};
+  const std::string pipeline = batch.dim > 128 ? "generic chunk_waves=2" : "generic chunk_waves=4";
+  const int splits = 1 + static_cast<int>(draws.below(4));
+  return {{.text = fmt::format("{}, splits={}", pipeline, splits),
+           .pieces = all_whole(batch),
+           .way = {.splits = splits},
+           .pipeline = pipeline}};
 }
 
 // Pages of 16 n keys in rows in every second batch on the pipelines of long queries, whatever `auto` takes for so few
@@ -159,11 +144,10 @@ std::span<const char* const> pipelines_for(const Batch& batch, const Paging& pag
   return overlapped;
 }
 
-template <std::size_t count>
-std::vector<Change> with_pages(const Batch& batch, const std::array<Paging, count>& all) {
+std::vector<Change> with_pages(const Batch& batch, std::span<const Paging> all) {
   std::vector<Change> changes;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::vector<RowsOf> pieces = whole_of_share(batch, i, count);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::vector<RowsOf> pieces = whole_of_share(batch, i, all.size());
     if (pieces.empty()) continue;
     for (const std::string& pipeline : pipelines_for(batch, all[i])) {
       changes.push_back({.text = all[i].text() + (pipeline.empty() ? "" : ", " + pipeline),
@@ -176,16 +160,8 @@ std::vector<Change> with_pages(const Batch& batch, const std::array<Paging, coun
 }
 
 std::vector<Change> by_page_size(const Batch& batch, Draws&) {
-  static constexpr std::array<Paging, 10> all = {{{.size = 1},
-                                                  {.size = 16},
-                                                  {.size = 32},
-                                                  {.size = 48},
-                                                  {.size = 64},
-                                                  {.size = 128},
-                                                  {.size = 256},
-                                                  {.size = 528},
-                                                  {.size = 1024},
-                                                  {.size = 1040}}};
+  std::vector<Paging> all;
+  for (const std::int64_t size : {1, 16, 32, 48, 64, 128, 256, 528, 1024, 1040}) all.push_back({.size = size});
   return with_pages(batch, all);
 }
 
@@ -208,18 +184,19 @@ Garbage garbage_of(const Batch& batch) {
   return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
 }
 
-// What masks show, told by a byte for each row and key. By turns as it lies, in pieces, in pages and on a pipeline of
-// long queries.
-std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
+// What masks show, told otherwise. By turns as it lies, in pieces, as a family of changes of its own has it, and on a
+// pipeline of long queries.
+std::vector<Change> told_otherwise(const Batch& batch, Draws& draws, Change change,
+                                   void (*own)(const Batch& batch, Change& change)) {
   static constexpr std::array<const char*, 3> pipelines = {"interleaved", "dualwave", "generic tile_queries=64"};
-  Change change = {.text = "a bool mask", .pieces = all_whole(batch), .way = {.bool_mask = true}};
+  change.pieces = all_whole(batch);
   switch (batch.number % 4) {
     case 1:
       change.pieces = attention::program::in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
-      in_pages(change, batch.number % 8 == 2 ? 16 : 64);
+      own(batch, change);
       break;
     case 3:
       change.pipeline = pipelines[static_cast<std::size_t>(batch.number / 4 % pipelines.size())];
@@ -231,29 +208,19 @@ std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
-// The same, told by a bias of 0 and −∞ that goes by tile. Where scores are modified anyway: beside others a bias makes
-// numbers of them that are rounded another time.
+std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
+  return told_otherwise(batch, draws, {.text = "a bool mask", .pieces = {}, .way = {.bool_mask = true}},
+                        [](const Batch& of, Change& change) { in_pages(change, of.number % 8 == 2 ? 16 : 64); });
+}
+
+// Where scores are modified anyway: beside others a bias makes numbers of them that are rounded another time.
 std::vector<Change> by_bias(const Batch& batch, Draws& draws) {
   if (batch.softcap == 0 && batch.alibi.empty()) return {};
-  static constexpr std::array<const char*, 3> pipelines = {"interleaved", "dualwave", "generic tile_queries=64"};
-  Change change = {.text = "a bias by tile", .pieces = all_whole(batch), .way = {.bias_by_tile = true}};
-  switch (batch.number % 4) {
-    case 1:
-      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
-      change.text += ", in pieces";
-      break;
-    case 2:
-      change.way.wide_bias = true;
-      change.text += " in f32";
-      break;
-    case 3:
-      change.pipeline = pipelines[static_cast<std::size_t>(batch.number / 4 % pipelines.size())];
-      change.text += ", " + change.pipeline;
-      break;
-    default:
-      break;
-  }
-  return {std::move(change)};
+  return told_otherwise(batch, draws, {.text = "a bias by tile", .pieces = {}, .way = {.bias_by_tile = true}},
+                        [](const Batch&, Change& change) {
+                          change.way.wide_bias = true;
+                          change.text += " in f32";
+                        });
 }
 
 // What no row may see, all around: packed neighbours, rows beyond lengths, and keys in front of a window.
@@ -296,65 +263,74 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
   return changes;
 }
 
-// Hints of calls without lists.
-std::vector<Change> hinted(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  for (const attention::Hint& hint : attention::hints)
-    if (hint.beside == attention::Hint::Beside::any)
-      changes.push_back({.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit}});
-  return changes;
-}
-
 std::vector<Dimension> of_plain_calls() {
-  return {
-      {.told = {.name = "alone", .changes = "each sequence in a call of its own"}, .changes = alone<Change, Batch>},
-      {.told = {.name = "permuted", .changes = "the sequences in another order"}, .changes = permuted<Change, Batch>},
-      {.told = {.name = "padded", .changes = "dense keys, up to 90 % NaN behind the sequence"}, .changes = padded},
-      {.told = {.name = "left-padding", .changes = "up to 90 % NaN in front of the sequence, dense and in pages"},
-       .changes = padded_left},
-      {.told = {.name = "rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked<Change, Batch>},
-      {.told = {.name = "token-by-token", .changes = "each query by itself"}, .changes = token_by_token},
-      {.told = {.name = "splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
-      {.told = {.name = "pipeline", .changes = "each pipeline of the target"}, .changes = by_pipeline},
-      {.told = {.name = "query-tile", .changes = "each number of query rows of a workgroup"}, .changes = by_query_tile},
-      {.told = {.name = "chunk-waves", .changes = "waves that share each chunk of keys", .of_some_targets = true},
-       .changes = by_chunk_waves},
-      {.told = {.name = "merged", .changes = "parts of 2 to 16 runs merged by the last workgroup to arrive"},
-       .changes = merged},
-      {.told = {.name = "page-size", .changes = "keys in shuffled pages of 1 to 1,040"}, .changes = by_page_size},
-      {.told = {.name = "page-layout", .changes = "heads first, K and V in turn, one list of pages, vectorised"},
-       .changes = by_page_layout},
-      {.told = {.name = "bool-mask",
-                .changes = "the diagonal, a window and local chunks told by a byte for each row and key",
-                .of_some_targets = true},
-       .changes = by_bool_mask},
-      {.told = {.name = "bias-by-tile",
-                .changes = "the same told by a bias of 0 and −∞, where scores are modified",
-                .of_some_targets = true},
-       .changes = by_bias},
-      {.told = {.name = "hidden",
-                .changes = "what no row may see is NaN or infinite: neighbours, keys in front of a window"},
-       .changes = hidden},
-      {.told = {.name = "hidden-values",
-                .changes = "control: the last value is NaN or infinite; rows that do not see it differ",
-                .control = true},
-       .changes = hidden_values},
-      {.told = {.name = "shifted-chunks",
-                .changes = "control: chunks from another key than the sequence's first; bits differ",
-                .control = true},
-       .changes = shifted},
+  const DimensionRow rows[] = {
+      {"alone", "each sequence in a call of its own", alone<Change, Batch>},
+      {"permuted", "the sequences in another order", permuted<Change, Batch>},
+      {"padded", "dense keys, up to 90 % NaN behind the sequence", padded},
+      {"left-padding", "up to 90 % NaN in front of the sequence, dense and in pages", padded_left},
+      {"rechunked", "queries in pieces, each with the keys up to its end", rechunked<Change, Batch>},
+      {"token-by-token", "each query by itself", token_by_token},
+      {"splits", "keys cut into 2 to 16 runs, or as auto does", split},
+      {"pipeline", "each pipeline of the target", on_pipelines({"interleaved", "generic", "dualwave"})},
+      {"query-tile", "each number of query rows of a workgroup",
+       on_pipelines({"generic tile_queries=32", "generic tile_queries=64", "generic tile_queries=128",
+                     "dualwave tile_queries=256", "interleaved tile_queries=128"})},
+      {"chunk-waves", "waves that share each chunk of keys", by_chunk_waves, DimensionKind::of_some_targets},
+      {"merged", "parts of 2 to 16 runs merged by the last workgroup to arrive", merged},
+      {"page-size", "keys in shuffled pages of 1 to 1,040", by_page_size},
+      {"page-layout", "heads first, K and V in turn, one list of pages, vectorised", by_page_layout},
+      {"bool-mask", "the diagonal, a window and local chunks told by a byte for each row and key", by_bool_mask,
+       DimensionKind::of_some_targets},
+      {"bias-by-tile", "the same told by a bias of 0 and −∞, where scores are modified", by_bias,
+       DimensionKind::of_some_targets},
+      {"hidden", "what no row may see is NaN or infinite: neighbours, keys in front of a window", hidden},
+      {"hidden-values", "control: the last value is NaN or infinite; rows that do not see it differ", hidden_values,
+       DimensionKind::control},
+      {"shifted-chunks", "control: chunks from another key than the sequence's first; bits differ", shifted,
+       DimensionKind::control},
   };
+  std::vector<Dimension> dimensions;
+  for (const DimensionRow& row : rows) dimensions.push_back(dimension_of(row, {}));
+  return dimensions;
 }
 
 }  // namespace
+
+Changes on_pipelines(std::vector<const char*> names) {
+  return [names = std::move(names)](const Batch& batch, Draws&) -> std::vector<Change> {
+    const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
+    return {{.text = name, .pieces = all_whole(batch), .pipeline = name}};
+  };
+}
+
+Changes hinted(bool beside_lists) {
+  return [beside_lists](const Batch& batch, Draws&) {
+    std::vector<Change> changes;
+    for (const attention::Hint& hint : attention::hints)
+      if (beside_lists || hint.beside == attention::Hint::Beside::any)
+        changes.push_back({.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit}});
+    return changes;
+  };
+}
+
+Dimension dimension_of(const DimensionRow& row, const DimensionGroup& group) {
+  const bool control = row.kind == DimensionKind::control;
+  return {.told = {.name = std::string(group.names) + row.name,
+                   .changes = (control ? "" : group.says) + std::string(row.says),
+                   .control = control,
+                   .one_in = control ? 1 : group.one_in,
+                   .of_some_targets = row.kind == DimensionKind::of_some_targets},
+          .changes = row.changes,
+          .base = group.base};
+}
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
     std::vector<Dimension> all = of_plain_calls();
     std::vector<Dimension> of_bytes = byte_dimensions(all);
     if (attention::hints_of(false) != 0)
-      all.push_back({.told = {.name = "hints", .changes = "each hint of the call"}, .changes = hinted});
+      all.push_back(dimension_of({"hints", "each hint of the call", hinted(false)}, {}));
     std::ranges::move(list_dimensions(), std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));
     return all;

@@ -11,6 +11,8 @@
 namespace wavejit::attention_forward::program {
 
 using Change = attention::program::ChangeOfRows<Way>;
+// None: the batch has nothing to change.
+using Changes = std::function<std::vector<Change>(const Batch& batch, Draws& draws)>;
 
 // What the changed run is held against: a packed call of the batch.
 enum class Base : std::uint8_t {
@@ -25,16 +27,38 @@ enum class Base : std::uint8_t {
 
 struct Dimension {
   tools::InvarianceDimension told;
-  // None: the batch has nothing to change.
-  std::function<std::vector<Change>(const Batch& batch, Draws& draws)> changes;
+  Changes changes;
   Base base = Base::plain;
 };
 const std::vector<Dimension>& all_dimensions();
-// Those over caches and queries of 8 bits: what plain calls are asked for, and of keys that lie in rows
+
+// A dimension as data, and what a group of them has in common: what stands in front of names and of what is said, what
+// runs are held against, and how many pairs are run, one of which takes a while.
+enum class DimensionKind : std::uint8_t { usual, of_some_targets, control };
+struct DimensionRow {
+  const char* name;
+  const char* says;
+  Changes changes;
+  DimensionKind kind = DimensionKind::usual;
+};
+struct DimensionGroup {
+  const char* names = "";
+  const char* says = "";
+  Base base = Base::plain;
+  std::uint64_t one_in = 1;
+};
+Dimension dimension_of(const DimensionRow& row, const DimensionGroup& group);
+
+// The whole batch on one of these pipelines, by turns: each is a kernel.
+Changes on_pipelines(std::vector<const char*> names);
+// Each hint of a call without lists of key blocks, or of one with them.
+Changes hinted(bool beside_lists);
+
+// Over caches and queries of 8 bits: what plain calls are asked for, and of keys that lie in rows
 // (invariance_byte_changes.cpp); and as a batch of theirs is asked for it.
 std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain);
 void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes);
-// Those of lists of key blocks (invariance_list_changes.cpp).
+// With lists of key blocks (invariance_list_changes.cpp).
 std::vector<Dimension> list_dimensions();
 
 }  // namespace wavejit::attention_forward::program

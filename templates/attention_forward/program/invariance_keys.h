@@ -27,6 +27,13 @@ struct KeyMemory : attention::program::PlacedKeys {
   std::size_t first_k = 0;
   std::size_t first_v = 0;
   std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
+
+  // The tensors, of elements in device memory.
+  template <typename Element>
+  void give(wavejit_attention_forward_arguments& call, Element* device) const {
+    call.k.data = device + first_k;
+    call.v.data = device + first_v;
+  }
 };
 
 KeyMemory place_keys(const Batch& batch, std::span<const RowsOf> pieces, const KeyPlaces& places);

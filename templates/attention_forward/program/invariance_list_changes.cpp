@@ -4,19 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 #include <utility>
 
-#include "templates/attention/call/hints.h"
 #include "templates/attention_forward/program/invariance_changes.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
 
 Way listed(const ListForm& form = {}) { return {.lists = form}; }
-
-using Changes = std::function<std::vector<Change>(const Batch& batch, Draws& draws)>;
 
 struct NamedForm {
   const char* text;
@@ -40,7 +36,7 @@ Changes where(bool (*differs)(const Batch& batch), const Changes& changes) {
 Changes with_lists(Changes plain) {
   return [plain = std::move(plain)](const Batch& batch, Draws& draws) {
     std::vector<Change> changes = plain(batch, draws);
-    for (Change& change : changes) change.way = listed();
+    for (Change& change : changes) change.way.lists.emplace();
     return changes;
   };
 }
@@ -61,22 +57,6 @@ std::vector<Change> placed(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
-std::vector<Change> blocks_by_pipeline(const Batch& batch, Draws&) {
-  static constexpr std::array<const char*, 4> names = {"generic tile_queries=64", "dualwave", "interleaved",
-                                                       "generic tile_queries=128"};
-  const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
-  return {{.text = name, .pieces = all_whole(batch), .way = listed(), .pipeline = name}};
-}
-
-std::vector<Change> hinted_lists(const Batch& batch, Draws&) {
-  std::vector<Change> changes;
-  changes.reserve(std::size(attention::hints));
-  for (const attention::Hint& hint : attention::hints)
-    changes.push_back(
-        {.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit, .lists = ListForm{}}});
-  return changes;
-}
-
 std::vector<Change> by_schedule(const Batch& batch, Draws&) {
   const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
   return {{.text = text, .pieces = all_whole(batch), .way = listed(), .schedule = schedule}};
@@ -90,12 +70,10 @@ bool has_coarser_blocks(const Batch& batch) { return batch.list_rows != 64 || ba
 std::vector<Dimension> list_dimensions() {
   // A sequence of several blocks of rows takes as long as many of a few rows.
   constexpr std::uint64_t one_in = 8;
-  struct Row {
-    const char* name;
-    const char* changes;
-    Changes make;
-  };
-  const std::array<Row, 11> rows = {{
+  constexpr DimensionGroup group = {
+      .names = "blocks-", .says = "lists of key blocks: ", .base = Base::listed, .one_in = one_in};
+  constexpr DimensionGroup against_none = {.names = "blocks-", .base = Base::unlisted, .one_in = one_in};
+  const DimensionRow rows[] = {
       {"alone", "each sequence in a call of its own", with_lists(attention::program::alone<Change, Batch>)},
       {"permuted", "the sequences in another order", with_lists(attention::program::permuted<Change, Batch>)},
       {"keys", "keys dense beside NaN, and in pages", placed},
@@ -111,28 +89,21 @@ std::vector<Dimension> list_dimensions() {
        where(has_fewer_heads, in_forms({{"a list for each query head", {.each_head = true}}}))},
       {"finer", "the same keys in blocks of 64 by 64",
        where(has_coarser_blocks, in_forms({{"blocks of 64 by 64", {.finer = true}}}))},
-      {"hints", "each hint of the call", hinted_lists},
-      {"pipeline", "each pipeline of the target", blocks_by_pipeline},
+      {"hints", "each hint of the call", with_lists(hinted(true))},
+      {"pipeline", "each pipeline of the target",
+       with_lists(on_pipelines({"generic tile_queries=64", "dualwave", "interleaved", "generic tile_queries=128"}))},
       {"schedule", "waves in other orders", by_schedule},
-  }};
+  };
+  const DimensionRow full = {"full", "lists of all blocks, against a call without lists",
+                             in_forms({{"lists of all blocks", {.all = true}},
+                                       {"lists of all blocks, whole ones", {.whole = true, .all = true}}})};
+  const DimensionRow other = {"other", "control: another block in a list; bits differ",
+                              in_forms({{"another block in the first list of each head", {.other = true}}}),
+                              DimensionKind::control};
   std::vector<Dimension> dimensions;
-  dimensions.reserve(rows.size() + 2);
-  for (const Row& row : rows)
-    dimensions.push_back({.told = {.name = std::string("blocks-") + row.name,
-                                   .changes = std::string("lists of key blocks: ") + row.changes,
-                                   .one_in = one_in},
-                          .changes = row.make,
-                          .base = Base::listed});
-  dimensions.push_back({.told = {.name = "blocks-full",
-                                 .changes = "lists of all blocks, against a call without lists",
-                                 .one_in = one_in},
-                        .changes = in_forms({{"lists of all blocks", {.all = true}},
-                                             {"lists of all blocks, whole ones", {.whole = true, .all = true}}}),
-                        .base = Base::unlisted});
-  dimensions.push_back(
-      {.told = {.name = "blocks-other", .changes = "control: another block in a list; bits differ", .control = true},
-       .changes = in_forms({{"another block in the first list of each head", {.other = true}}}),
-       .base = Base::listed});
+  for (const DimensionRow& row : rows) dimensions.push_back(dimension_of(row, group));
+  dimensions.push_back(dimension_of(full, against_none));
+  dimensions.push_back(dimension_of(other, group));
   return dimensions;
 }
 

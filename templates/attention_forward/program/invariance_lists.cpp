@@ -2,11 +2,30 @@
 #include "templates/attention_forward/program/invariance_lists.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace wavejit::attention_forward::program {
 namespace {
 
 constexpr std::int64_t finest = 64;
+
+// As a call has them; what it lacks is empty.
+struct ListArray {
+  std::vector<std::int32_t> indices;
+  std::vector<std::int32_t> counts;
+  std::vector<std::int32_t> starts;
+  std::int64_t capacity = 0;
+};
+struct CallLists {
+  std::int64_t rows = 0;
+  std::int64_t keys = 0;
+  std::int64_t heads = 0;
+  std::int64_t row_blocks = 0;
+  ListArray masked;
+  ListArray whole;
+};
 
 std::int64_t blocks_in(std::int64_t length, std::int64_t size) { return (length + size - 1) / size; }
 
@@ -121,8 +140,22 @@ class Lists {
 
 }  // namespace
 
-CallLists call_lists_of(const Batch& batch, std::span<const RowsOf> pieces, const ListForm& form) {
-  return Lists(batch, pieces, form).make();
+void give_blocks(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+                 std::span<const RowsOf> pieces, const ListForm& form) {
+  const CallLists lists = Lists(batch, pieces, form).make();
+  call.blocks.list_indices = memory.in(lists.masked.indices);
+  call.blocks.list_counts = memory.in(lists.masked.counts);
+  call.blocks.list_starts = memory.in(lists.masked.starts);
+  call.blocks.full_indices = memory.in(lists.whole.indices);
+  call.blocks.full_counts = memory.in(lists.whole.counts);
+  call.blocks.full_starts = memory.in(lists.whole.starts);
+  call.blocks.list_capacity = lists.masked.capacity;
+  call.blocks.full_capacity = lists.whole.capacity;
+  call.blocks.list_rows = static_cast<std::int32_t>(lists.rows);
+  call.blocks.list_keys = static_cast<std::int32_t>(lists.keys);
+  call.blocks.list_batches = static_cast<std::int32_t>(pieces.size());
+  call.blocks.list_heads = static_cast<std::int32_t>(lists.heads);
+  call.blocks.list_row_blocks = lists.row_blocks;
 }
 
 }  // namespace wavejit::attention_forward::program

@@ -2,11 +2,10 @@
 // Lists of key blocks of a drawn batch, in every form that a call may give them. All forms name the same blocks.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "templates/attention_forward/program/invariance_keys.h"
+#include "tools/call_memory.h"
 
 namespace wavejit::attention_forward::program {
 
@@ -21,22 +20,8 @@ struct ListForm {
   bool other = false;      // another block: no form of the same lists
 };
 
-// As a call has them; what it lacks is empty.
-struct ListArray {
-  std::vector<std::int32_t> indices;
-  std::vector<std::int32_t> counts;
-  std::vector<std::int32_t> starts;
-  std::int64_t capacity = 0;
-};
-struct CallLists {
-  std::int64_t rows = 0;
-  std::int64_t keys = 0;
-  std::int64_t heads = 0;
-  std::int64_t row_blocks = 0;
-  ListArray masked;
-  ListArray whole;
-};
 // Pieces are whole sequences.
-CallLists call_lists_of(const Batch& batch, std::span<const RowsOf> pieces, const ListForm& form);
+void give_blocks(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+                 std::span<const RowsOf> pieces, const ListForm& form);
 
 }  // namespace wavejit::attention_forward::program

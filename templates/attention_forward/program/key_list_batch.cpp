@@ -43,6 +43,7 @@ KeyListBatch draw_key_lists(const tools::InvarianceRequest& request) {
   constexpr std::int64_t most_entries = 900;
   constexpr std::array<std::int64_t, 8> groups = {1, 2, 4, 5, 12, 16, 33, 64};
   KeyListBatch batch;
+  batch.slots_in_pages = true;
   batch.type = draws.one_in(2) ? tools::HalfType::fp16 : tools::HalfType::bf16;
   batch.queries = 1 + draws.below(3);
   batch.sequences = std::max<std::int64_t>(std::min(request.sequences, most_queries) / batch.queries, 1);
@@ -54,6 +55,7 @@ KeyListBatch draw_key_lists(const tools::InvarianceRequest& request) {
   batch.lists = batch.kv_heads > 1 && draws.one_in(2) ? batch.kv_heads : 1;
   batch.causal = draws.one_in(2);
   if (draws.one_in(6)) batch.softcap = 20;
+  batch.has_dense_walk = batch.softcap == 0;
   if (draws.one_in(4)) batch.sink = attention::program::drawn_numbers(draws, batch.query_heads, 4.0F);
   if (draws.one_in(2))
     for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence)

@@ -14,16 +14,8 @@
 namespace wavejit::attention_forward::program {
 
 // q [sequence][query][head][dim], k and v [sequence][key][kv head][dim], lists [sequence][query][list][entry].
-struct KeyListBatch {
-  std::string words;  // of a line
-  tools::HalfType type = tools::HalfType::bf16;
-  std::int64_t sequences = 1;
-  std::int64_t queries = 1;  // of a sequence
-  std::int64_t keys = 1;
-  std::int64_t query_heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t dim = 64;
-  std::int64_t top_k = 1;
+struct KeyListBatch : attention::program::ListedQueries {
+  std::string words;       // of a line
   std::int64_t lists = 1;  // of a query: 1, or the kv heads
   bool causal = false;
   float softcap = 0;
@@ -33,20 +25,7 @@ struct KeyListBatch {
   std::vector<float> sink;                // or empty
 
   const std::string& descriptor() const { return words; }
-  attention::program::ListedQueries listed() const {
-    return {.sequences = sequences,
-            .queries = queries,
-            .query_heads = query_heads,
-            .kv_heads = kv_heads,
-            .dim = dim,
-            .keys = keys,
-            .top_k = top_k,
-            .type = type,
-            .has_dense_walk = softcap == 0,
-            .slots_in_pages = true};
-  }
-  std::int64_t tokens() const { return sequences * queries; }
-  std::int64_t group() const { return query_heads / kv_heads; }
+  const attention::program::ListedQueries& listed() const { return *this; }
   std::int64_t keys_of(std::int64_t sequence) const {
     return key_lengths.empty() ? keys : key_lengths[static_cast<std::size_t>(sequence)];
   }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/schedule_text.h"
-
 #include <format>
 #include <string_view>
 #include <type_traits>
@@ -8,6 +6,7 @@
 
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/program/answers.h"
 
 namespace wavejit::attention_forward::program {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/serving_lines.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "templates/attention_forward/program/answers.h"
 
 namespace wavejit::attention_forward::program {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/step_names.h"
-
 #include <algorithm>
 #include <variant>
 
 #include "templates/attention_forward/emit/dualwave_schedule.h"
 #include "templates/attention_forward/emit/interleaved_schedule.h"
+#include "templates/attention_forward/program/answers.h"
 
 namespace wavejit::attention_forward::program {
 namespace {

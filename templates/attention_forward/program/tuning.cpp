@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/tuning.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +13,7 @@
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/parameters.h"
+#include "templates/attention_forward/program/answers.h"
 #include "templates/attention_forward/program/attention_case.h"
 
 namespace wavejit::attention_forward::program {

@@ -116,7 +116,6 @@ constexpr tools::Variant variant_row[] = {
                 "for 1 to 128 heads: decode, several rows a sequence, and prompts. "
                 "Not absorbed, keys of 192 and values of 128, it is a head dim of attention_forward.",
      .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
-     .instead = {},
      .peers = {"decode, fp8", "decode and prefill"}}};
 
 class AttentionLatent : public Family {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "templates/attention/program/tensor_parts.h"
 #include "templates/attention_latent/program/invariance_bytes.h"
 #include "tools/call_memory.h"
 #include "tools/empty_call.h"
@@ -90,18 +91,12 @@ void give_bytes(Call& call, CallMemory& memory, const Batch& batch, const KeyMem
     call.scales.k_scale = wavejit_dense_tensor(memory.in(bytes.k_scale), WAVEJIT_FP32, 1, 1, 1, 1);
 }
 
-// The same call of heads first … end − 1.
-Call of_heads(Call call, std::int64_t first, std::int64_t end) {
-  const auto cut = [&](wavejit_tensor& tensor, int dimension, std::int64_t bytes) {
-    if (tensor.data == nullptr) return;
-    tensor.data = static_cast<std::byte*>(tensor.data) + (first * tensor.strides[dimension] * bytes);
-    tensor.sizes[dimension] = end - first;
-  };
-  cut(call.q, 2, 2);
-  cut(call.q_rope, 2, 2);
-  cut(call.o, 2, 2);
-  cut(call.lse, 1, sizeof(float));
-  cut(call.modifiers.sink, 1, sizeof(float));
+// The same call of some heads.
+Call of_heads(Call call, const attention::program::Stretch& heads) {
+  for (wavejit_tensor* tensor : {&call.q, &call.q_rope, &call.o})
+    cut(*tensor, attention::program::rows_first.heads, heads);
+  for (wavejit_tensor* tensor : {&call.lse, &call.modifiers.sink})
+    cut(*tensor, attention::program::heads_first.heads, heads);
   return call;
 }
 
@@ -128,7 +123,8 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   std::vector<std::int64_t> ends = way.head_ends;
   if (ends.empty()) ends = {batch.heads};
   for (std::size_t part = 0; part < ends.size(); ++part) {
-    const Call one = of_heads(call, part == 0 ? 0 : ends[part - 1], ends[part]);
+    const std::int64_t first = part == 0 ? 0 : ends[part - 1];
+    const Call one = of_heads(call, {.first = first, .count = ends[part] - first});
     const auto ran = tools::supported(wavejit_attention_latent(engine, &one, nullptr));
     if (!ran) return std::unexpected(ran.error());
     if (!*ran) return std::optional<std::vector<Answer>>();

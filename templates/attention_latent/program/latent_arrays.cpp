@@ -208,16 +208,15 @@ class RaisedRows {
 
 void fill_keys(LatentArrays& arrays, bool with_exact) {
   const Experiment& of = arrays.experiment;
-  const auto table = of.paged() ? attention::program::page_table_of(of) : attention::program::PageTable{};
-  arrays.table = table.entries;
-  arrays.pages = table.pages;
-  arrays.table_columns = table.columns;
-  const std::int64_t slots = of.paged() ? table.pages * of.page_size : attention::program::keys_of(of).rows();
+  const attention::program::KeySlots slots(of);
+  arrays.table = slots.table().entries;
+  arrays.pages = slots.table().pages;
+  arrays.table_columns = slots.table().columns;
   const auto latent = static_cast<std::size_t>(arrays.latent());
   const auto rope = static_cast<std::size_t>(arrays.rope());
   const std::size_t stride = arrays.apart ? latent : latent + rope;
-  arrays.k.assign(static_cast<std::size_t>(slots) * stride, not_a_number);
-  if (arrays.apart) arrays.k_rope.assign(static_cast<std::size_t>(slots) * rope, not_a_number);
+  arrays.k.assign(static_cast<std::size_t>(slots.count()) * stride, not_a_number);
+  if (arrays.apart) arrays.k_rope.assign(static_cast<std::size_t>(slots.count()) * rope, not_a_number);
   const auto byte_type = tools::byte_type_of(of.cache_dtype);
   if (byte_type) {
     arrays.k_bytes.assign(arrays.k.size(), tools::nan_of(*byte_type));
@@ -230,15 +229,10 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     raised.emplace(arrays, *byte_type);
   else if (byte_type && arrays.row_scales != 0)
     scaled.emplace(arrays, *byte_type);
+  auto [lists, second_lists] = attention::program::both_lists_of(of);
+  arrays.lists = std::move(lists);
+  arrays.second_lists = std::move(second_lists);
   const std::vector<Sequence> sequences = attention::program::sequences_of(of);
-  const auto slot_of = [&](std::int64_t b, std::int64_t key) {
-    if (!of.paged()) return sequences[static_cast<std::size_t>(b)].first_key + key;
-    const std::int64_t page = table.entries[static_cast<std::size_t>((b * table.columns) + (key / of.page_size))];
-    return (page * of.page_size) + (key % of.page_size);
-  };
-  arrays.lists = attention::program::make_key_lists(of, slots, slot_of);
-  arrays.second_lists = attention::program::make_second_lists(
-      of, slots, [&](std::int64_t b, std::int64_t key) { return slots - 1 - slot_of(b, key); });
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     const Sequence& sequence = sequences[b];
     const auto count = static_cast<std::size_t>(sequence.keys);
@@ -246,7 +240,7 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
     std::vector<double> compressed;
     std::vector<double> ropes;
     for (std::size_t key = 0; key < count; ++key) {
-      const std::int64_t slot = slot_of(static_cast<std::int64_t>(b), static_cast<std::int64_t>(key));
+      const std::int64_t slot = slots.of(static_cast<std::int64_t>(b), static_cast<std::int64_t>(key));
       std::uint16_t* to = arrays.k.data() + (static_cast<std::size_t>(slot) * stride);
       std::uint16_t* behind =
           arrays.apart ? arrays.k_rope.data() + (static_cast<std::size_t>(slot) * rope) : to + latent;

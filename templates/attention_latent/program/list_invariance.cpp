@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@ using tools::InvarianceRequest;
 using tools::Result;
 
 using Call = wavejit_attention_latent_arguments;
-using Answers = std::vector<attention::program::RowAnswer>;
+using Answers = std::optional<std::vector<attention::program::RowAnswer>>;
 
 attention::program::ListedQueries listed_of(const LatentArrays& arrays) {
   const attention::program::Experiment& of = arrays.experiment;
@@ -55,11 +56,10 @@ struct ListBatch {
 // The call of a query, and some of its heads.
 void cut(const LatentArrays& arrays, const QueryPart& part, Call& call) {
   if (part.heads == 0) return;
-  attention::program::cut_queries(listed_of(arrays), part, call);
+  attention::program::cut_queries(part, call);
   const std::int64_t of_sequence = arrays.experiment.query_length;
   const std::int64_t sequence = part.token / of_sequence;
-  call.k.data = static_cast<std::uint16_t*>(call.k.data) + (sequence * call.k.strides[0]);
-  call.k.sizes[0] = 1;
+  attention::program::cut(call.k, 0, {.first = sequence});
   if (call.sequences.key_lengths != nullptr) call.sequences.key_lengths += sequence;
   call.key_list.indices += part.token * call.key_list.top_k;
   if (call.key_list.counts != nullptr) call.key_list.counts += part.token;
@@ -86,14 +86,11 @@ void give_second(Call& call, tools::CallMemory& memory, const LatentArrays& arra
 Result<Answers> run_parts(wavejit_engine* engine, const LatentArrays& arrays, const ListChange& change) {
   tools::CallMemory memory(engine);
   const attention::program::ListedQueries listed = listed_of(arrays);
-  const auto numbers = static_cast<std::size_t>(listed.tokens() * listed.query_heads);
-  const std::size_t elements = numbers * static_cast<std::size_t>(listed.dim);
+  const attention::program::RowOutputs outputs(memory, listed.answer_shape(), listed.tokens());
   const DevicePointers pointers = {.q = memory.in(arrays.q),
                                    .q_rope = memory.in(arrays.q_rope),
                                    .k = memory.in(arrays.k),
                                    .k_rope = memory.in(arrays.k_rope),
-                                   .o = memory.out(elements * sizeof(std::uint16_t)),
-                                   .lse = memory.out(numbers * sizeof(float)),
                                    .sinks = memory.in(arrays.sinks),
                                    .query_starts = nullptr,
                                    .key_starts = nullptr,
@@ -102,6 +99,7 @@ Result<Answers> run_parts(wavejit_engine* engine, const LatentArrays& arrays, co
                                    .key_indices = memory.in(arrays.lists.indices),
                                    .key_counts = memory.in(arrays.lists.counts)};
   Call call = call_of(arrays, pointers);
+  outputs.describe(call, listed.sequences, listed.queries);
   if (change.first_entries != 0) give_second(call, memory, arrays, change.first_entries);
   if (change.splits != 0) call.split.splits = change.splits;
   if (!memory.good()) return std::unexpected(memory.good().error());
@@ -110,11 +108,7 @@ Result<Answers> run_parts(wavejit_engine* engine, const LatentArrays& arrays, co
     cut(arrays, part, one);
     memory.keep(checked(wavejit_attention_latent(engine, &one, nullptr)));
   }
-  memory.keep(checked(wavejit_device_synchronize(engine)));
-  const auto o = memory.back<std::uint16_t>(pointers.o, elements);
-  const auto lse = memory.back<std::uint32_t>(pointers.lse, numbers);
-  if (!memory.good()) return std::unexpected(memory.good().error());
-  return attention::program::by_query(listed, o, lse);
+  return outputs.read(engine, memory);
 }
 
 LatentArrays arrays_of(const std::string& words) {
@@ -156,11 +150,11 @@ Result<Answers> ran(wavejit_engine* engine, const ListBatch& batch, const ListCh
   if (change.page_size != 0)
     return run_parts(engine, arrays_of(batch.words + fmt::format(" layout=paged:{}", change.page_size)), change);
   if (!change.dense_walks) return run_parts(engine, batch.arrays, change);
-  Answers queries;
+  std::vector<attention::program::RowAnswer> queries;
   for (std::int64_t token = 0; token < batch.listed().tokens(); ++token) {
     auto one = run_parts(engine, dense_walk_of(batch.arrays, token), change);
     if (!one) return one;
-    queries.push_back(std::move(one->front()));
+    queries.push_back(std::move((*one)->front()));
   }
   return queries;
 }

@@ -274,7 +274,6 @@ constexpr tools::Variant variant_row[] = {
      .meaning = "Which keys each row is to attend to: scores of index heads, and the k largest of a row. The same list "
                 "whatever the batch.",
      .descriptor = "sparse_indexer {type} b48 q1 k131072 h64 page=64 top=2048",
-     .instead = {},
      .peers = {"no", "in fp8; which of equal scores is open"}}};
 
 class SparseIndexer : public Family {
