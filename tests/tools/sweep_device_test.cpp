@@ -6,6 +6,7 @@
 
 #include "templates/attention/program/row_reference.h"
 #include "templates/attention/program/sampling.h"
+#include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/device_case.h"
 
@@ -97,6 +98,30 @@ TEST(SweepDevice, ARunsReportIsForgottenAfterIt) {
   const auto bytes = device->workspace_bytes(engine.get());
   ASSERT_TRUE(bytes) << bytes.error().what;
   EXPECT_GT(*bytes, 0u);
+}
+
+// Keys of the whole are split, though those of one run of its rows are not: no workgroup of it is a tile.
+TEST(SweepDevice, AProblemThatIsSplitIsSampledByRuns) {
+  constexpr double sample = 3e6;
+  const auto problem = parse_experiment("attention_forward bf16 b2 q9 k3500 h8/2 d128 lse bool_mask=bh splits=2");
+  ASSERT_TRUE(problem) << problem.error().what;
+  const ParsedProblem parsed(*problem);
+  const auto engine = simulated_engine();
+  ASSERT_NE(engine, nullptr) << wavejit_last_detail();
+  const auto one = parsed.make_case();
+  ASSERT_TRUE(one->prepare(engine.get()));
+  ASSERT_GT(*one->workspace_bytes(engine.get()), 0U);
+  wavejit_call_report report{};
+  report.size = sizeof report;
+  ASSERT_TRUE(one->run_least(engine.get(), sample, &report));
+  const auto plan = one->plan(report.kernel_spec, sample);
+  EXPECT_EQ(plan->workgroups.total, 0U);
+  ASSERT_TRUE(one->erase());
+  ASSERT_TRUE(one->run_plan(engine.get(), *plan));
+  const auto written = one->written();
+  ASSERT_TRUE(written) << written.error().what;
+  EXPECT_EQ(one->missing(**written, *plan, 0), "");
+  EXPECT_EQ(one->compare(**written, sample).wrong(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(

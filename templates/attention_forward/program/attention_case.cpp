@@ -84,6 +84,7 @@ class AttentionCase : public Case {
   }
 
   Result<void> run(wavejit_engine* engine, wavejit_call_report* report) override {
+    ran_least_ = false;
     return device_->run(engine, report);
   }
 
@@ -106,7 +107,7 @@ class AttentionCase : public Case {
     // Rows cannot leave their blocks, nor the lists of theirs: lists go whole.
     if (work_ <= limit || has_lists_) return plan;
     const auto spec = parse_spec(kernel_spec);
-    if (!spec || !workgroups_are_tiles(*spec)) {
+    if (ran_least_ || !spec || !workgroups_are_tiles(*spec)) {
       plan->views = choose_views(problem_, limit);
       plan->text = fmt::format("{} run{} of up to 256 rows of a kv head", plan->views.size(),
                                plan->views.size() == 1 ? "" : "s");
@@ -128,7 +129,9 @@ class AttentionCase : public Case {
     return {};
   }
 
+  // The whole takes several launches, of which a part of it may need one.
   Result<void> run_least(wavejit_engine* engine, double limit, wavejit_call_report* report) override {
+    ran_least_ = true;
     return work_ <= limit || has_lists_ ? device_->run(engine, report)
                                         : device_->run(engine, choose_views(problem_, limit).front(), report);
   }
@@ -180,6 +183,7 @@ class AttentionCase : public Case {
   Inputs inputs_;
   double work_;  // multiplications of the whole
   bool has_lists_;
+  bool ran_least_ = false;  // the last time that the case was run
   std::optional<Reference> reference_;
   std::optional<DeviceCase> device_;
 };
