@@ -93,6 +93,21 @@ std::vector<Sequence> sequences_of(const Experiment& problem) {
   return sequences;
 }
 
+SequenceArrays sequence_arrays_of(const Experiment& problem) {
+  SequenceArrays arrays;
+  const auto add = [](std::vector<std::int32_t>& starts, std::int64_t length) {
+    if (starts.empty()) starts.push_back(0);
+    starts.push_back(starts.back() + static_cast<std::int32_t>(length));
+  };
+  const bool has_lengths = !problem.packed_keys() && (problem.paged() || !problem.key_lengths.empty());
+  for (const Sequence& sequence : sequences_of(problem)) {
+    if (problem.packed_queries()) add(arrays.query_starts, sequence.queries);
+    if (problem.packed_keys()) add(arrays.key_starts, sequence.keys);
+    if (has_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(sequence.keys));
+  }
+  return arrays;
+}
+
 ScoreRules rules_of(const Experiment& problem, const Sequence& sequence) {
   wavejit_masking mask = problem.mask;
   if (!sequence.has_diagonal) mask.bits &= ~WAVEJIT_MASK_CAUSAL;

@@ -151,6 +151,11 @@ struct Sequence {
   bool has_diagonal = true;  // as its flag says
 };
 std::vector<Sequence> sequences_of(const Experiment& problem);
+// Where sequences begin, or how many of their keys count, as device memory has it; empty: the call says nothing of it.
+struct SequenceArrays {
+  std::vector<std::int32_t> query_starts, key_starts, key_lengths;
+};
+SequenceArrays sequence_arrays_of(const Experiment& problem);
 
 // What scale and mask make of a sequence's scores.
 ScoreRules rules_of(const Experiment& problem, const Sequence& sequence);

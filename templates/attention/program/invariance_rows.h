@@ -57,6 +57,33 @@ std::int64_t keys_of(const Batch& batch, const RowsOf& piece) {
   return keys_up_to(piece.end, of.rows, of.keys, batch.causal);
 }
 
+// Queries of pieces, one behind the other, and what the call says of it.
+struct PackedQueries {
+  std::vector<std::uint16_t> q;
+  std::vector<std::int32_t> starts = {0};
+  std::int64_t longest = 0;
+
+  std::int64_t rows() const { return starts.back(); }
+  template <typename Call>
+  void describe(Call& call, tools::CallMemory& memory) const {
+    call.sequences.query_starts = memory.in(starts);
+    call.sequences.count = std::ssize(starts) - 1;
+    call.sequences.max_query_length = longest;
+  }
+};
+// `width`: elements of a row.
+template <typename Batch>
+PackedQueries packed_queries(const Batch& batch, std::span<const RowsOf> pieces, std::int64_t width) {
+  PackedQueries queries;
+  for (const RowsOf& piece : pieces) {
+    const auto from = batch.sequences[piece.sequence].q.begin();
+    queries.q.insert(queries.q.end(), from + (piece.begin * width), from + (piece.end * width));
+    queries.starts.push_back(queries.starts.back() + static_cast<std::int32_t>(piece.rows()));
+    queries.longest = std::max(queries.longest, piece.rows());
+  }
+  return queries;
+}
+
 // Whole sequences in other pieces: in another order, in several drawn pieces each, a row at a time (of sequences of at
 // most so many rows).
 std::vector<RowsOf> shuffled(std::vector<RowsOf> whole, tools::Draws& draws);

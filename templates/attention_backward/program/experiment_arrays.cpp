@@ -47,13 +47,6 @@ void append(std::vector<double>& to, HalfType type, const std::vector<std::uint1
     to.push_back(static_cast<double>(decode(type, from[first + d])));
 }
 
-std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, bool of_queries) {
-  std::vector<std::int32_t> starts = {0};
-  for (const Sequence& one : sequences)
-    starts.push_back(starts.back() + static_cast<std::int32_t>(of_queries ? one.queries : one.keys));
-  return starts;
-}
-
 // How the tensors lie: v and its gradient, o and dO may have other dims than q and k.
 struct Places {
   explicit Places(const Experiment& of)
@@ -381,12 +374,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   for (std::int64_t i = 0; i < bias.elements(); ++i)
     arrays.bias[static_cast<std::size_t>(i)] =
         attention::program::bias_element(of, inputs, i / bias.row_stride, i % bias.row_stride);
-  if (of.packed_queries()) arrays.query_starts = starts_of(sequences, true);
-  if (of.packed_keys()) {
-    arrays.key_starts = starts_of(sequences, false);
-  } else if (!of.key_lengths.empty()) {
-    for (const std::int64_t length : of.key_lengths) arrays.key_lengths.push_back(static_cast<std::int32_t>(length));
-  }
+  static_cast<attention::program::SequenceArrays&>(arrays) = attention::program::sequence_arrays_of(of);
   if (says(of, "delta")) arrays.delta.resize(arrays.lse.size());
   if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.d_o.size());
   const auto before = [&](std::vector<float>& to, std::uint32_t sums, const Placement& placement, std::uint64_t which) {

@@ -19,7 +19,7 @@ namespace wavejit::attention_backward::program {
 
 // Tensors lie as queries_of and keys_of say (experiment.h), LSE and its gradient as [batch][head][row].
 inline constexpr double most_exact_multiplications = 0x1p32;
-struct Arrays {
+struct Arrays : attention::program::SequenceArrays {
   attention::program::Experiment experiment;
   bool with_d_lse = false;
   std::vector<std::uint16_t> q, k, v, o, d_o;
@@ -31,7 +31,6 @@ struct Arrays {
   std::vector<float> bias;    // where bias_of (experiment.h) places it, behind its rounding; empty: none
   bool with_d_bias = false;
   bool d_bias_fp32 = false;
-  std::vector<std::int32_t> query_starts, key_starts, key_lengths;
   // Bits of enum wavejit_gradient_sums, and the sums of calls before, as dq, dk and dv hold them; empty: none.
   std::uint32_t sums_before = 0;
   std::uint32_t sums_behind = 0;

@@ -16,13 +16,6 @@ namespace wavejit::attention_forward::program {
 
 namespace {
 
-std::vector<std::int32_t> starts_of(const std::vector<Sequence>& sequences, std::int64_t Sequence::* length) {
-  std::vector<std::int32_t> starts = {0};
-  for (const Sequence& sequence : sequences)
-    starts.push_back(starts.back() + static_cast<std::int32_t>(sequence.*length));
-  return starts;
-}
-
 // A byte for each row and key of a bool mask.
 std::vector<std::uint8_t> shown_keys_of(const Experiment& problem, const BiasPlacement& mask) {
   std::vector<std::uint8_t> shown(static_cast<std::size_t>(mask.elements()), 1);
@@ -86,18 +79,13 @@ void DeviceCase::describe_tensors() {
 }
 
 void DeviceCase::describe_sequences() {
+  const SequenceArrays arrays = sequence_arrays_of(problem_);
+  call_.sequences.query_starts = memory_.in(arrays.query_starts);
+  call_.sequences.key_starts = memory_.in(arrays.key_starts);
+  call_.sequences.key_lengths = memory_.in(arrays.key_lengths);
   if (problem_.packed_queries()) {
-    call_.sequences.query_starts = memory_.in(starts_of(sequences_, &Sequence::queries));
     call_.sequences.count = problem_.batch;
     call_.sequences.max_query_length = problem_.query_length;
-  }
-  if (problem_.packed_keys()) {
-    call_.sequences.key_starts = memory_.in(starts_of(sequences_, &Sequence::keys));
-  } else if (problem_.paged() || !problem_.key_lengths.empty()) {
-    std::vector<std::int32_t> lengths;
-    lengths.reserve(sequences_.size());
-    for (const Sequence& sequence : sequences_) lengths.push_back(static_cast<std::int32_t>(sequence.keys));
-    call_.sequences.key_lengths = memory_.in(lengths);
   }
   if (problem_.packed_keys() || problem_.paged()) call_.sequences.max_key_length = problem_.key_length;
   call_.sequences.max_total_keys = problem_.total_keys;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/program/invariance_call.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -15,24 +14,6 @@ namespace wavejit::attention_forward::program {
 namespace {
 
 using tools::Result;
-
-struct Queries {
-  std::vector<std::uint16_t> q;
-  std::vector<std::int32_t> starts = {0};
-  std::int64_t longest = 0;
-};
-
-Queries packed_queries(const Batch& batch, std::span<const RowsOf> pieces) {
-  Queries queries;
-  const std::int64_t row = batch.query_heads * batch.dim;
-  for (const RowsOf& piece : pieces) {
-    const auto from = batch.sequences[piece.sequence].q.begin();
-    queries.q.insert(queries.q.end(), from + piece.begin * row, from + piece.end * row);
-    queries.starts.push_back(queries.starts.back() + static_cast<std::int32_t>(piece.end - piece.begin));
-    queries.longest = std::max(queries.longest, piece.end - piece.begin);
-  }
-  return queries;
-}
 
 void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, const Way& way, std::int64_t most_keys) {
   if (batch.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
@@ -90,9 +71,9 @@ wavejit_tensor bias_of_shown(tools::CallMemory& memory, std::span<const std::uin
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
                                                       std::span<const RowsOf> pieces, const Way& way) {
-  const Queries queries = packed_queries(batch, pieces);
+  const auto queries = attention::program::packed_queries(batch, pieces, batch.query_heads * batch.dim);
   const KeyMemory keys = place_keys(way.eight_bits ? *batch.cache.stored : batch, pieces, way.keys);
-  const std::int64_t rows = queries.starts.back();
+  const std::int64_t rows = queries.rows();
   tools::CallMemory memory(engine);
   const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
   auto call = tools::empty_call<wavejit_attention_forward_arguments>(WAVEJIT_ATTENTION_FORWARD);
@@ -108,9 +89,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
     keys.give(call, memory.in(keys.elements));
   if (way.integers) give_integers(call, memory, given);
   if (!memory.good()) return std::unexpected(memory.good().error());
-  call.sequences.count = static_cast<std::int64_t>(pieces.size());
-  call.sequences.query_starts = memory.in(queries.starts);
-  call.sequences.max_query_length = queries.longest;
+  queries.describe(call, memory);
   keys.describe(call, memory, way.keys.rows_behind);
   call.page_layout = keys.page_layout;
   if (way.bool_mask || way.bias_by_tile) {

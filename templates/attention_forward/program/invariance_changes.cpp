@@ -184,7 +184,7 @@ Garbage garbage_of(const Batch& batch) {
   return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
 }
 
-// What masks show, told otherwise. By turns as it lies, in pieces, as a family of changes of its own has it, and on a
+// What masks show, told otherwise. By turns as it lies, in pieces, as `own` has it, and on a
 // pipeline of long queries.
 std::vector<Change> told_otherwise(const Batch& batch, Draws& draws, Change change,
                                    void (*own)(const Batch& batch, Change& change)) {

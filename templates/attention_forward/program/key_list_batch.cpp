@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+#include <utility>
 
 #include "templates/attention/program/invariance_rows.h"
 #include "templates/attention/program/key_lists.h"
@@ -83,30 +83,15 @@ KeyListBatch draw_key_lists(const tools::InvarianceRequest& request) {
   return batch;
 }
 
-std::int64_t KeyListCache::slot_of(std::int64_t sequence, std::int64_t key) const {
-  if (table.empty()) return (sequence * page_size) + key;
-  const std::int64_t page = table[static_cast<std::size_t>((sequence * columns) + (key / page_size))];
-  return (page * page_size) + (key % page_size);
-}
-
 KeyListCache cache_of(const KeyListBatch& batch, std::int64_t page_size) {
-  KeyListCache cache = {.k = {}, .v = {}, .pages = batch.sequences, .page_size = batch.keys, .table = {}};
-  if (page_size == 0) {
-    cache.k = batch.k;
-    cache.v = batch.v;
-    return cache;
-  }
-  constexpr std::int64_t free_pages = 3;
-  cache.page_size = page_size;
-  cache.columns = (batch.keys + page_size - 1) / page_size;
-  cache.pages = (batch.sequences * cache.columns) + free_pages;
-  cache.table.resize(static_cast<std::size_t>(cache.pages));
-  std::iota(cache.table.begin(), cache.table.end(), 0);
-  Draws(static_cast<std::uint64_t>(batch.keys), static_cast<std::uint64_t>(page_size)).shuffle(cache.table);
-  cache.table.resize(static_cast<std::size_t>(batch.sequences * cache.columns));
+  attention::program::KeyPlaces places = {.rows_behind = 0};
+  if (page_size != 0) places = {.pages = attention::program::Paging{.size = page_size}};
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(batch.sequences), batch.keys);
+  KeyListCache cache = {
+      attention::program::placed_keys(lengths, places, static_cast<std::uint64_t>(batch.keys)), {}, {}};
   const std::int64_t row = batch.kv_heads * batch.dim;
   for (const auto& [from, to] : {std::pair{&batch.k, &cache.k}, {&batch.v, &cache.v}}) {
-    to->assign(static_cast<std::size_t>(cache.pages * page_size * row), nan);
+    to->assign(static_cast<std::size_t>(cache.slots() * row), nan);
     for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence)
       for (std::int64_t key = 0; key < batch.keys; ++key)
         std::copy_n(from->begin() + (((sequence * batch.keys) + key) * row), row,
@@ -118,7 +103,7 @@ KeyListCache cache_of(const KeyListBatch& batch, std::int64_t page_size) {
 KeyListCache turned(const KeyListBatch& batch, const KeyListCache& cache) {
   KeyListCache other = cache;
   const std::int64_t row = batch.kv_heads * batch.dim;
-  const std::int64_t slots = cache.pages * cache.page_size;
+  const std::int64_t slots = cache.slots();
   for (const auto& [from, to] : {std::pair{&cache.k, &other.k}, {&cache.v, &other.v}})
     for (std::int64_t slot = 0; slot < slots; ++slot)
       std::copy_n(from->begin() + (slot * row), row, to->begin() + ((slots - 1 - slot) * row));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "templates/attention/program/list_queries.h"
+#include "templates/attention/program/placed_keys.h"
 #include "tools/half.h"
 #include "tools/invariance/invariance.h"
 
@@ -36,15 +37,15 @@ struct KeyListBatch : attention::program::ListedQueries {
 };
 KeyListBatch draw_key_lists(const tools::InvarianceRequest& request);
 
-// Keys and values of a cache as it stands, and where a key of a sequence does.
-struct KeyListCache {
+// Keys and values of a cache as it stands, [outer][inner][kv head][dim].
+struct KeyListCache : attention::program::PlacedKeys {
   std::vector<std::uint16_t> k, v;
-  std::int64_t pages = 0;  // or sequences
-  std::int64_t page_size = 0;
-  std::vector<std::int32_t> table;  // [sequence][column]; empty: dense
-  std::int64_t columns = 0;
 
-  std::int64_t slot_of(std::int64_t sequence, std::int64_t key) const;
+  std::int64_t slots() const { return outer * inner; }
+  std::int64_t slot_of(std::int64_t sequence, std::int64_t key) const {
+    const auto [of, row] = slot(static_cast<std::size_t>(sequence), key);
+    return (of * inner) + row;
+  }
 };
 // page_size 0: dense. Free slots are NaN. `turned`: slots from the last to the first.
 KeyListCache cache_of(const KeyListBatch& batch, std::int64_t page_size);

@@ -38,7 +38,7 @@ void cut(const Batch& batch, const QueryPart& part, Call& call) {
     if (call.pages.block_table == nullptr && call.key_list.slots == 0)
       attention::program::cut(*tensor, 0, {.first = sequence});
   }
-  if (call.pages.block_table != nullptr) call.pages.block_table += sequence * call.pages.table_columns;
+  if (call.pages.block_table != nullptr) call.pages.block_table += sequence * call.pages.table_row_stride;
   if (call.sequences.key_lengths != nullptr) call.sequences.key_lengths += sequence;
   call.key_list.indices += part.token * batch.lists * call.key_list.top_k;
   call.key_list.counts += part.token * batch.lists;
@@ -71,7 +71,7 @@ Result<Answers> with_lists(wavejit_engine* engine, const Batch& batch, const Lis
   Call call = plain_call(memory, batch, outputs);
   const KeyListCache cache = cache_of(batch, change.page_size);
   const auto tensor = [&](const std::vector<std::uint16_t>& elements) {
-    return wavejit_dense_tensor(memory.in(elements), type_of(batch), cache.pages, cache.page_size, batch.kv_heads,
+    return wavejit_dense_tensor(memory.in(elements), type_of(batch), cache.outer, cache.inner, batch.kv_heads,
                                 batch.dim);
   };
   call.k = tensor(cache.k);
@@ -90,9 +90,8 @@ Result<Answers> with_lists(wavejit_engine* engine, const Batch& batch, const Lis
     const KeyListCache second = turned(batch, cache);
     call.second_k = tensor(second.k);
     call.second_v = tensor(second.v);
-    attention::program::give_lists(call, memory,
-                                   attention::program::cut_lists(indices, counts, batch.top_k, change.first_entries,
-                                                                 cache.pages * cache.page_size));
+    attention::program::give_lists(
+        call, memory, attention::program::cut_lists(indices, counts, batch.top_k, change.first_entries, cache.slots()));
   } else {
     call.key_list.indices = memory.in(indices);
     call.key_list.counts = memory.in(counts);
@@ -105,7 +104,8 @@ Result<Answers> with_lists(wavejit_engine* engine, const Batch& batch, const Lis
     if (!cache.table.empty()) {
       lengths.resize(static_cast<std::size_t>(batch.sequences), static_cast<std::int32_t>(batch.keys));
       call.pages.block_table = memory.in(cache.table);
-      call.pages.table_columns = cache.columns;
+      call.pages.table_columns = cache.table_columns;
+      call.pages.table_row_stride = cache.table_row_stride;
       call.sequences.max_key_length = batch.keys;
     }
     call.sequences.key_lengths = memory.in(lengths);

@@ -2,6 +2,7 @@
 #include "templates/attention_latent/program/invariance_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "templates/attention/program/tensor_parts.h"
 #include "templates/attention_latent/program/invariance_bytes.h"
@@ -17,29 +18,17 @@ using tools::checked;
 using tools::Result;
 using Call = wavejit_attention_latent_arguments;
 
-struct Queries {
-  std::vector<std::uint16_t> q;
+struct Queries : attention::program::PackedQueries {
   std::vector<std::uint16_t> q_rope;  // empty: not apart
-  std::vector<std::int32_t> starts = {0};
-  std::int64_t longest = 0;
 };
 
 Queries queries_of(const Batch& batch, std::span<const RowsOf> pieces, bool apart) {
-  Queries queries;
-  const std::int64_t row = batch.heads * batch.dims;
-  for (const RowsOf& piece : pieces) {
-    const auto from = batch.sequences[piece.sequence].q.begin() + (piece.begin * row);
-    const auto end = from + (piece.rows() * row);
-    queries.starts.push_back(queries.starts.back() + static_cast<std::int32_t>(piece.rows()));
-    queries.longest = std::max(queries.longest, piece.rows());
-    if (!apart) {
-      queries.q.insert(queries.q.end(), from, end);
-      continue;
-    }
-    for (auto head = from; head != end; head += batch.dims) {
-      queries.q.insert(queries.q.end(), head, head + batch.dims_v);
-      queries.q_rope.insert(queries.q_rope.end(), head + batch.dims_v, head + batch.dims);
-    }
+  Queries queries = {attention::program::packed_queries(batch, pieces, batch.heads * batch.dims), {}};
+  if (!apart) return queries;
+  const std::vector<std::uint16_t> all = std::exchange(queries.q, {});
+  for (auto head = all.begin(); head != all.end(); head += batch.dims) {
+    queries.q.insert(queries.q.end(), head, head + batch.dims_v);
+    queries.q_rope.insert(queries.q_rope.end(), head + batch.dims_v, head + batch.dims);
   }
   return queries;
 }
@@ -50,8 +39,8 @@ struct Rows {
   std::int64_t length = 1;
 };
 
-Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, const Rows& rows, const Way& way,
-             const Queries& queries, const KeyMemory& keys) {
+Call call_of(CallMemory& memory, const Batch& batch, const Rows& rows, const Way& way, const Queries& queries,
+             const KeyMemory& keys) {
   const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
   const std::int64_t rope = batch.dims - batch.dims_v;
   auto call = tools::empty_call<Call>(WAVEJIT_ATTENTION_LATENT);
@@ -65,11 +54,7 @@ Call call_of(CallMemory& memory, const Batch& batch, std::int64_t sequences, con
   // Any number does, as long as it is the same.
   call.modifiers.scale = 0.05F;
   if (batch.causal) call.mask.bits = WAVEJIT_MASK_CAUSAL;
-  if (!way.dense_queries) {
-    call.sequences.query_starts = memory.in(queries.starts);
-    call.sequences.count = sequences;
-    call.sequences.max_query_length = queries.longest;
-  }
+  if (!way.dense_queries) queries.describe(call, memory);
   keys.describe(call, memory, way.keys.rows_behind);
   if (!batch.sink.empty())
     call.modifiers.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
@@ -106,12 +91,12 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                                                       std::span<const RowsOf> pieces, const Way& way) {
   const Queries queries = queries_of(batch, pieces, way.queries_apart);
   const KeyMemory keys = place_keys(batch, pieces, way.keys);
-  const std::int64_t rows = queries.starts.back();
+  const std::int64_t rows = queries.rows();
   const Rows shape = way.dense_queries ? Rows{.batch = std::ssize(pieces), .length = queries.longest}
                                        : Rows{.batch = 1, .length = rows};
   CallMemory memory(engine);
   const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
-  Call call = call_of(memory, batch, std::ssize(pieces), shape, way, queries, keys);
+  Call call = call_of(memory, batch, shape, way, queries, keys);
   if (way.eight_bits) give_bytes(call, memory, batch, keys, way, wavejit_engine_target(engine));
   outputs.describe(call, shape.batch, shape.length);
   if (way.rounds > 1) {

@@ -270,21 +270,6 @@ void fill_keys(LatentArrays& arrays, bool with_exact) {
   if (arrays.second_lists.top_k != 0) fill_second_keys(arrays);
 }
 
-void fill_lengths(LatentArrays& arrays) {
-  const Experiment& of = arrays.experiment;
-  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
-  const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
-  for (const Sequence& sequence : sequences) {
-    if (of.packed_queries()) arrays.query_starts.push_back(number(sequence.first_query));
-    if (of.packed_keys()) arrays.key_starts.push_back(number(sequence.first_key));
-    if (of.paged() || (!of.packed_keys() && !of.key_lengths.empty()))
-      arrays.key_lengths.push_back(number(sequence.keys));
-  }
-  if (of.packed_queries())
-    arrays.query_starts.push_back(number(sequences.back().first_query + sequences.back().queries));
-  if (of.packed_keys()) arrays.key_starts.push_back(number(sequences.back().first_key + sequences.back().keys));
-}
-
 Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
   Experiment to = attention::program::experiment_with(from, std::move(text));
   to.type = from.dtype == DataType::bf16 ? HalfType::bf16 : HalfType::fp16;
@@ -330,7 +315,7 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
     if (has_word(arrays.experiment.text, "launches=" + std::to_string(launches))) arrays.launches = launches;
   fill_queries(arrays, with_exact);
   fill_keys(arrays, with_exact);
-  fill_lengths(arrays);
+  static_cast<attention::program::SequenceArrays&>(arrays) = attention::program::sequence_arrays_of(arrays.experiment);
   if (arrays.experiment.has(attention::Modifier::sink)) {
     arrays.sinks =
         tools::seeded_values(arrays.experiment.seed + 3, static_cast<std::size_t>(arrays.experiment.query_heads));

@@ -19,7 +19,7 @@ namespace wavejit::attention_latent::program {
 
 inline constexpr std::int64_t nope_dims = 128;
 
-struct LatentArrays {
+struct LatentArrays : attention::program::SequenceArrays {
   attention::program::Experiment experiment;
   bool apart = false;
   std::uint32_t launches = 0;  // that merge runs: 1 or 2; 0: not said
@@ -35,7 +35,7 @@ struct LatentArrays {
   int row_scales = 0;
   bool has_least_exponents = false;  // of the first two of each row of 64: 2^-127 and 2^-126
   std::vector<float> sinks;
-  std::vector<std::int32_t> query_starts, key_starts, key_lengths, table;
+  std::vector<std::int32_t> table;
   std::vector<std::int32_t> table_starts;  // empty: the table has a row a sequence
   std::int64_t pages = 0;
   std::int64_t table_columns = 0;
