@@ -342,8 +342,7 @@ TEST(Obstacles, ChangesThatARefusalNamesHaveKernels) {
     RecordProperty(groups.front().front() + "_refused", static_cast<int>(refused));
     RecordProperty(groups.front().front() + "_changes", static_cast<int>(changes));
     EXPECT_GT(changes, 0U) << groups.front().front();
-    // Three words and more have to change of the others.
-    EXPECT_GT(told, refused / 2) << groups.front().front() << ", for example " << *untold.begin();
+    EXPECT_EQ(told, refused) << groups.front().front() << ", for example " << (untold.empty() ? "" : *untold.begin());
   }
 }
 
@@ -392,6 +391,10 @@ TEST(Obstacles, AreNamedBeforeWhatWouldDoAndTheReason) {
        "queries and keys in e4m3 has no kernel on gfx942; use queries and keys in e4m3_fnuz, bf16 or fp16; reason: "},
       {"cache_append bf16 b1 q16 h8 d128 page=16 cache=e4m3", "gfx942",
        "a cache in e4m3 has no kernel on gfx942; use a cache in e4m3_fnuz, e5m2_fnuz, i8 or bf16; reason: "},
+      // And three.
+      {"attention_forward fp16 b1 q100 k300 h8 d256 layout=paged:64:vectorised scores=fp16 bias=bh", "gfx1201",
+       "head dim 256 with scores=fp16 and a vectorised cache has no kernel on gfx1201; leave scores=fp16 out and use head dim "
+       "192/128 and pages of rows; reason: "},
       // Nothing helps.
       {"attention_latent bf16 b1 q1 k512 h16 d576/512", "gfx1201", "attention_latent has no kernels for gfx1201: "},
   };

@@ -75,6 +75,40 @@ std::vector<Way> pair_of_ways(const RefusedProblem& problem) {
   return {};
 }
 
+// As many changes as it takes: words are left out one after the other until there is a kernel, and are taken back one by
+// one where there is one with them. Of those that stay out, the nearest changes that do. None: empty.
+std::vector<Way> several_ways(const RefusedProblem& problem) {
+  struct Made {
+    const ProblemWord* word;
+    const ChangeOfCode* made;  // none: it was taken back
+  };
+  std::vector<Made> all;
+  const auto is_enough = [&] {
+    std::uint64_t code = problem.code;
+    for (const Made& each : all)
+      if (each.made != nullptr) code = (*each.made)(code);
+    return has_kernel(problem, code);
+  };
+  for (const ProblemWord& word : problem.words) {
+    all.push_back({.word = &word, .made = &word.without});
+    if (is_enough()) break;
+  }
+  if (!is_enough()) return {};
+  for (Made& each : all)
+    if (const ChangeOfCode* const made = std::exchange(each.made, nullptr); !is_enough()) each.made = made;
+  std::vector<Way> ways;
+  for (Made& each : all) {
+    if (each.made == nullptr) continue;
+    const auto nearest = std::ranges::find_if(each.word->changes, [&](const Change& change) {
+      each.made = &change.made;
+      return is_enough();
+    });
+    if (nearest == each.word->changes.end()) return {};
+    take(ways.emplace_back(Way{.word = each.word, .values = {}}), *nearest);
+  }
+  return ways;
+}
+
 // Words that are refused by themselves, and would not be without one of them: others are left out one by one, but never
 // one whose change helps, because the problem without it is refused for another reason. `code` becomes that of the
 // problem that has these words only.
@@ -146,16 +180,18 @@ std::optional<std::string> tell_obstacles(const RefusedProblem& problem) {
   std::vector<Way> ways = single_ways(problem);
   const bool both = ways.empty();
   if (both) ways = pair_of_ways(problem);
+  if (ways.empty()) ways = several_ways(problem);
   if (ways.empty()) return std::nullopt;
   std::uint64_t code = problem.code;
   const std::vector<const ProblemWord*> needed = refused_together(problem, ways, code);
-  const std::vector<std::string_view> said = words_in_the_way(ways, needed);
+  std::vector<Way> told = ways;
+  const std::vector<std::string_view> said = words_in_the_way(told, needed);
   std::string together(said.front());
   if (said.size() > 1) together += " with " + joined(std::vector(said.begin() + 1, said.end()), "and");
   together += " has no kernel";
   const std::string reason = reason_of(problem.refusal(code).value_or(""));
   const std::string on_target = together + " on " + std::string(problem.target);
-  const std::string advice = "; " + advice_of(ways, both);
+  const std::string advice = "; " + advice_of(both ? ways : told, both);
   if (reason.empty() || reason == together) return on_target + advice;
   // The rule says it, too, and where else it is so.
   if (reason.starts_with(together)) return reason + advice;

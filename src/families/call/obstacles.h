@@ -54,8 +54,8 @@ struct RefusedProblem {
 inline constexpr std::size_t most_words_in_the_way = 3;
 inline constexpr std::size_t most_values_told = 4;
 
-// Which words have no kernel together, which change of one of them, or else of two, has one, and the rule's reason.
-// Nothing: no change of two words helps.
+// Which words have no kernel together, which change of one of them has one, or else which changes of two or more, made
+// together, and the rule's reason. Nothing: no change helps.
 [[gnu::cold]] std::optional<std::string> tell_obstacles(const RefusedProblem& problem);
 
 // A failure that says so, where there is something to say.
