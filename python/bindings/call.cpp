@@ -42,15 +42,19 @@ void bind_call(nb::module_& calls) {
       .def("workspace_bytes", &C::workspace_bytes);
 }
 
-// The family, the name in C, Python's.
-using Row = std::tuple<const char*, const char*, const char*>;
+// The family, the name in C, Python's, what it is set from, and whether launch_over moves it: as a tensor, as an address,
+// not at all.
+using Row = std::tuple<const char*, const char*, const char*, const char*, const char*>;
 
 template <typename Arguments>
 void add_rows(std::vector<Row>& rows) {
   using Of = Kind<Arguments>;
-  for (const std::span<const Field> table :
-       {std::span<const Field>(Of::tensors), std::span<const Field>(Of::addresses), std::span<const Field>(Of::others)})
-    for (const Field& field : table) rows.emplace_back(Of::family, field.name, field.python);
+  const auto add = [&](std::span<const Field> table, const char* moves) {
+    for (const Field& field : table) rows.emplace_back(Of::family, field.name, field.python, field.how, moves);
+  };
+  add(Of::tensors, "tensor");
+  add(Of::addresses, "address");
+  add(Of::others, "");
 }
 
 }  // namespace
@@ -66,7 +70,7 @@ void bind_calls(nb::module_& module) {
           (add_rows<typename Calls::C>(rows), ...);
           return rows;
         },
-        "The fields of every call: its family, the field's name in C, and Python's.");
+        "The fields of every call: its family, the field's name in C, Python's, what it is set from, and as what it moves.");
   };
   bind(std::type_identity<wavejit::Calls>());
   module.def(
@@ -88,6 +92,15 @@ void bind_calls(nb::module_& module) {
         return rows;
       },
       "The hints of calls of attention_forward: their word, and their bit of flags.");
+  module.def(
+      "call_flags",
+      [] {
+        std::vector<std::tuple<const char*, const char*, std::uint32_t>> rows;
+        rows.reserve(std::size(flag_values));
+        for (const Flag& flag : flag_values) rows.emplace_back(flag.python, flag.value, flag.bits);
+        return rows;
+      },
+      "Arguments that are bits of flags: which, a value as Python writes it, and its bits.");
   module.def(
       "mask_kinds",
       [] {

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The fields of the calls of wavejit.h by the names that Python gives them: a row each, by its place in the struct. Parts
 // of calls have tables of their own. A new field of a part is a row of its part's table, in every family that has it.
+//
+// `.set_as(…)` says that the field is set from the argument of its Python name by itself (python/wavejit/_fields.py), and
+// from what:
+//
+//   number                         a number, or an integer where the field is one
+//   one of <word> …                the place of the word; None is one
+//   some of <word> …               a list of words: 1, 2, 4 …
+//   <type> [<axis>, …]             an array. Of a tensor: four axes; those in front that may be 1, and ones behind, may be
+//                                  left out. Of an address: one axis, side by side; "bool" also takes bytes
+//
+// Two rows of one Python name, a number and an array, take either.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,7 +37,9 @@ struct Field {
   FieldType type;
   std::size_t at;      // bytes from the begin of the struct
   const char* python;  // what Python calls it, in a call and in what refuses it
-  constexpr Field in(std::size_t part) const { return {name, type, part + at, python}; }
+  const char* how = "";
+  constexpr Field in(std::size_t part) const { return {name, type, part + at, python, how}; }
+  constexpr Field set_as(const char* said) const { return {name, type, at, python, said}; }
 };
 
 template <typename Member>
@@ -90,6 +103,25 @@ constexpr std::array hints = {
 #include "wavejit/hints.def"
 #undef WAVEJIT_HINT
 };
+// Arguments that are bits of flags: which, a value as Python writes it, and its bits.
+struct Flag {
+  const char* python;
+  const char* value;
+  std::uint32_t bits;
+};
+constexpr std::array flag_values = {
+    Flag{"scale", "0", WAVEJIT_SCALE_IS_ZERO},
+    Flag{"check_lengths", "True", WAVEJIT_CHECK_LENGTHS},
+    Flag{"check_lengths", "False", 0},
+    Flag{"bias_by_tile", "True", WAVEJIT_BIAS_BY_TILE},
+    Flag{"bias_by_tile", "False", 0},
+    Flag{"launches", "None", 0},
+    Flag{"launches", "1", WAVEJIT_ONE_LAUNCH},
+    Flag{"launches", "2", WAVEJIT_TWO_LAUNCHES},
+    Flag{"compile", "'wait'", 0},
+    Flag{"compile", "'never'", WAVEJIT_NO_COMPILE},
+    Flag{"compile", "'behind'", WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND},
+};
 // The kinds of masks.def: the bit, the word of lines, the field, which is the keyword's name.
 struct MaskKind {
   std::int32_t bit;
@@ -103,7 +135,7 @@ constexpr std::array mask_kinds = {
 };
 constexpr std::array modifier_fields = [] {
   using S = wavejit_modifiers;
-  return std::array{WAVEJIT_FIELD(scale), WAVEJIT_FIELD(softcap)};
+  return std::array{WAVEJIT_FIELD(scale).set_as("number"), WAVEJIT_FIELD(softcap).set_as("number")};
 }();
 constexpr std::array sequence_fields = [] {
   using S = wavejit_sequences;
@@ -149,11 +181,11 @@ constexpr std::array second_list_addresses = [] {
 }();
 constexpr std::array scale_fields = [] {
   using S = wavejit_scales;
-  return std::array{WAVEJIT_FIELD(token_scales), WAVEJIT_FIELD(row_scales)};
+  return std::array{WAVEJIT_FIELD(token_scales), WAVEJIT_FIELD(row_scales).set_as("one of None in_rows behind_rows")};
 }();
 constexpr std::array split_fields = [] {
   using S = wavejit_split;
-  return std::array{WAVEJIT_FIELD(splits), WAVEJIT_FIELD(workspace_bytes)};
+  return std::array{WAVEJIT_FIELD(splits).set_as("number"), WAVEJIT_FIELD(workspace_bytes)};
 }();
 
 // ---- Families
@@ -168,30 +200,32 @@ struct Kind<wavejit_attention_forward_arguments> {
   using S = wavejit_attention_forward_arguments;
   using Owner = AttentionForward;
   static constexpr const char* family = "attention_forward";
-  static constexpr std::array tensors{WAVEJIT_FIELD(q),
-                                      WAVEJIT_FIELD(k),
-                                      WAVEJIT_FIELD(v),
-                                      WAVEJIT_TOLD("o", o, "out"),
-                                      WAVEJIT_FIELD(lse),
-                                      WAVEJIT_NAMED("bias", modifiers.bias),
-                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
-                                      WAVEJIT_NAMED("alibi", modifiers.alibi),
-                                      WAVEJIT_NAMED("k_scale", scales.k_scale),
-                                      WAVEJIT_NAMED("v_scale", scales.v_scale),
-                                      WAVEJIT_NAMED("q_scale", scales.q_scale),
-                                      WAVEJIT_TOLD("bool_mask", modifiers.bool_mask, "mask")};
+  static constexpr std::array tensors{
+      WAVEJIT_FIELD(q),
+      WAVEJIT_FIELD(k),
+      WAVEJIT_FIELD(v),
+      WAVEJIT_TOLD("o", o, "out"),
+      WAVEJIT_FIELD(lse),
+      WAVEJIT_NAMED("bias", modifiers.bias),
+      WAVEJIT_TOLD("sink", modifiers.sink, "sinks").set_as("fp32 [1, heads, 1, 1]"),
+      WAVEJIT_NAMED("alibi", modifiers.alibi).set_as("fp32 [batch or 1, heads, 1, 1]"),
+      WAVEJIT_NAMED("k_scale", scales.k_scale),
+      WAVEJIT_NAMED("v_scale", scales.v_scale),
+      WAVEJIT_NAMED("q_scale", scales.q_scale),
+      WAVEJIT_TOLD("bool_mask", modifiers.bool_mask, "mask").set_as("bool [batch or 1, heads or 1, queries, keys]")};
   static constexpr std::array addresses{WAVEJIT_NAMED("query_starts", sequences.query_starts),
                                         WAVEJIT_NAMED("key_starts", sequences.key_starts),
-                                        WAVEJIT_NAMED("key_lengths", sequences.key_lengths),
+                                        WAVEJIT_NAMED("key_lengths", sequences.key_lengths).set_as("int32 [sequences]"),
                                         WAVEJIT_NAMED("block_table", pages.block_table),
                                         WAVEJIT_NAMED("table_starts", pages.table_starts),
-                                        WAVEJIT_NAMED("first_keys", sequences.first_keys),
-                                        WAVEJIT_NAMED("causal_flags", mask.causal_flags),
-                                        WAVEJIT_FIELD(o_scale),
+                                        WAVEJIT_NAMED("first_keys", sequences.first_keys).set_as("int32 [sequences]"),
+                                        WAVEJIT_NAMED("causal_flags", mask.causal_flags).set_as("bool [sequences]"),
+                                        WAVEJIT_FIELD(o_scale).set_as("fp32 [1]"),
                                         WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
       std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
-                 WAVEJIT_FIELD(score_rounding), WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale")},
+                 WAVEJIT_FIELD(score_rounding).set_as("one of fp32 fp16"),
+                 WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale").set_as("number")},
       in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
       in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
       in_part(page_fields, offsetof(S, pages)), in_part(block_list_fields, offsetof(S, blocks)),
@@ -206,9 +240,10 @@ struct Kind<wavejit_softmax_lse_arguments> {
   using Owner = SoftmaxLse;
   static constexpr const char* family = "softmax_lse";
   static constexpr std::array tensors{WAVEJIT_FIELD(scores), WAVEJIT_FIELD(weights), WAVEJIT_FIELD(lse)};
-  static constexpr std::array addresses{WAVEJIT_FIELD(key_lengths)};
-  static constexpr auto others = joined(std::array{WAVEJIT_FIELD(scale)}, in_part(head_fields, offsetof(S, head)),
-                                        in_part(mask_fields, offsetof(S, mask)));
+  static constexpr std::array addresses{WAVEJIT_FIELD(key_lengths).set_as("int32 [batch]")};
+  static constexpr auto others =
+      joined(std::array{WAVEJIT_FIELD(scale).set_as("number")}, in_part(head_fields, offsetof(S, head)),
+             in_part(mask_fields, offsetof(S, mask)));
 };
 
 template <>
@@ -228,8 +263,9 @@ struct Kind<wavejit_cache_append_arguments> {
                                       WAVEJIT_NAMED("v_scale", scales.v_scale)};
   static constexpr std::array addresses{WAVEJIT_FIELD(slots), WAVEJIT_FIELD(positions)};
   static constexpr auto others =
-      joined(std::array{WAVEJIT_FIELD(slot_bytes), WAVEJIT_FIELD(position_bytes), WAVEJIT_FIELD(rotary),
-                        WAVEJIT_FIELD(rotary_dim), WAVEJIT_FIELD(rotary_base), WAVEJIT_FIELD(page_layout)},
+      joined(std::array{WAVEJIT_FIELD(slot_bytes), WAVEJIT_FIELD(position_bytes),
+                        WAVEJIT_FIELD(rotary).set_as("one of None halves interleaved"), WAVEJIT_FIELD(rotary_dim),
+                        WAVEJIT_FIELD(rotary_base).set_as("number"), WAVEJIT_FIELD(page_layout)},
              in_part(head_fields, offsetof(S, head)), in_part(scale_fields, offsetof(S, scales)));
 };
 
@@ -239,30 +275,31 @@ struct Kind<wavejit_attention_merge_arguments> {
   using Owner = AttentionMerge;
   static constexpr const char* family = "attention_merge";
   static constexpr std::array tensors{WAVEJIT_TOLD("o", o, "out"), WAVEJIT_FIELD(lse)};
-  static constexpr std::array addresses{WAVEJIT_FIELD(o_scale)};
+  static constexpr std::array addresses{WAVEJIT_FIELD(o_scale).set_as("fp32 [1]")};
   // The numbers are those of a stack, which is the first part.
-  static constexpr auto others = joined(std::array{WAVEJIT_TOLD("parts[0].o", parts[0].o, "outs[0]"),
-                                                   WAVEJIT_TOLD("parts[0].lse", parts[0].lse, "lses[0]"),
-                                                   WAVEJIT_TOLD("parts[1].o", parts[1].o, "outs[1]"),
-                                                   WAVEJIT_TOLD("parts[1].lse", parts[1].lse, "lses[1]"),
-                                                   WAVEJIT_TOLD("parts[2].o", parts[2].o, "outs[2]"),
-                                                   WAVEJIT_TOLD("parts[2].lse", parts[2].lse, "lses[2]"),
-                                                   WAVEJIT_TOLD("parts[3].o", parts[3].o, "outs[3]"),
-                                                   WAVEJIT_TOLD("parts[3].lse", parts[3].lse, "lses[3]"),
-                                                   WAVEJIT_TOLD("parts[4].o", parts[4].o, "outs[4]"),
-                                                   WAVEJIT_TOLD("parts[4].lse", parts[4].lse, "lses[4]"),
-                                                   WAVEJIT_TOLD("parts[5].o", parts[5].o, "outs[5]"),
-                                                   WAVEJIT_TOLD("parts[5].lse", parts[5].lse, "lses[5]"),
-                                                   WAVEJIT_TOLD("parts[6].o", parts[6].o, "outs[6]"),
-                                                   WAVEJIT_TOLD("parts[6].lse", parts[6].lse, "lses[6]"),
-                                                   WAVEJIT_TOLD("parts[7].o", parts[7].o, "outs[7]"),
-                                                   WAVEJIT_TOLD("parts[7].lse", parts[7].lse, "lses[7]"),
-                                                   WAVEJIT_FIELD(parts[0].count),
-                                                   WAVEJIT_FIELD(parts[0].o_stride),
-                                                   WAVEJIT_FIELD(parts[0].lse_stride),
-                                                   WAVEJIT_FIELD(part_count),
-                                                   WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale")},
-                                        in_part(head_fields, offsetof(S, head)));
+  static constexpr auto others =
+      joined(std::array{WAVEJIT_TOLD("parts[0].o", parts[0].o, "outs[0]"),
+                        WAVEJIT_TOLD("parts[0].lse", parts[0].lse, "lses[0]"),
+                        WAVEJIT_TOLD("parts[1].o", parts[1].o, "outs[1]"),
+                        WAVEJIT_TOLD("parts[1].lse", parts[1].lse, "lses[1]"),
+                        WAVEJIT_TOLD("parts[2].o", parts[2].o, "outs[2]"),
+                        WAVEJIT_TOLD("parts[2].lse", parts[2].lse, "lses[2]"),
+                        WAVEJIT_TOLD("parts[3].o", parts[3].o, "outs[3]"),
+                        WAVEJIT_TOLD("parts[3].lse", parts[3].lse, "lses[3]"),
+                        WAVEJIT_TOLD("parts[4].o", parts[4].o, "outs[4]"),
+                        WAVEJIT_TOLD("parts[4].lse", parts[4].lse, "lses[4]"),
+                        WAVEJIT_TOLD("parts[5].o", parts[5].o, "outs[5]"),
+                        WAVEJIT_TOLD("parts[5].lse", parts[5].lse, "lses[5]"),
+                        WAVEJIT_TOLD("parts[6].o", parts[6].o, "outs[6]"),
+                        WAVEJIT_TOLD("parts[6].lse", parts[6].lse, "lses[6]"),
+                        WAVEJIT_TOLD("parts[7].o", parts[7].o, "outs[7]"),
+                        WAVEJIT_TOLD("parts[7].lse", parts[7].lse, "lses[7]"),
+                        WAVEJIT_FIELD(parts[0].count),
+                        WAVEJIT_FIELD(parts[0].o_stride),
+                        WAVEJIT_FIELD(parts[0].lse_stride),
+                        WAVEJIT_FIELD(part_count),
+                        WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale").set_as("number")},
+             in_part(head_fields, offsetof(S, head)));
   static_assert(WAVEJIT_MAX_ATTENTION_PARTS == 8);
 };
 
@@ -271,14 +308,15 @@ struct Kind<wavejit_sparse_indexer_arguments> {
   using S = wavejit_sparse_indexer_arguments;
   using Owner = SparseIndexer;
   static constexpr const char* family = "sparse_indexer";
-  static constexpr std::array tensors{WAVEJIT_FIELD(queries), WAVEJIT_FIELD(keys), WAVEJIT_FIELD(weights),
-                                      WAVEJIT_FIELD(key_scales), WAVEJIT_FIELD(scores)};
+  static constexpr std::array tensors{
+      WAVEJIT_FIELD(queries), WAVEJIT_FIELD(keys), WAVEJIT_FIELD(weights).set_as("fp32 [batch, queries, heads, 1]"),
+      WAVEJIT_FIELD(key_scales).set_as("fp32 [batch, keys, 1, 1]"), WAVEJIT_FIELD(scores)};
   static constexpr std::array addresses{WAVEJIT_FIELD(indices),
                                         WAVEJIT_FIELD(values),
                                         WAVEJIT_FIELD(counts),
-                                        WAVEJIT_FIELD(key_lengths),
-                                        WAVEJIT_FIELD(key_begins),
-                                        WAVEJIT_FIELD(key_ends),
+                                        WAVEJIT_FIELD(key_lengths).set_as("int32 [batch]"),
+                                        WAVEJIT_FIELD(key_begins).set_as("int32 [batch · queries]"),
+                                        WAVEJIT_FIELD(key_ends).set_as("int32 [batch · queries]"),
                                         WAVEJIT_NAMED("block_table", pages.block_table),
                                         WAVEJIT_NAMED("table_starts", pages.table_starts),
                                         WAVEJIT_NAMED("workspace", split.workspace)};
@@ -298,24 +336,27 @@ struct Kind<wavejit_attention_backward_arguments> {
                                       WAVEJIT_FIELD(v),
                                       WAVEJIT_TOLD("o", o, "out"),
                                       WAVEJIT_TOLD("d_o", d_o, "d_out"),
-                                      WAVEJIT_FIELD(lse),
-                                      WAVEJIT_FIELD(d_lse),
+                                      WAVEJIT_FIELD(lse).set_as("fp32 [batch, heads, rows, 1]"),
+                                      WAVEJIT_FIELD(d_lse).set_as("fp32 [batch, heads, rows, 1]"),
                                       WAVEJIT_FIELD(dq),
                                       WAVEJIT_FIELD(dk),
                                       WAVEJIT_FIELD(dv),
-                                      WAVEJIT_NAMED("alibi", modifiers.alibi),
-                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
+                                      WAVEJIT_NAMED("alibi", modifiers.alibi).set_as("fp32 [batch or 1, heads, 1, 1]"),
+                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks").set_as("fp32 [1, heads, 1, 1]"),
                                       WAVEJIT_TOLD("d_sink", d_sink, "d_sinks"),
-                                      WAVEJIT_FIELD(delta),
+                                      WAVEJIT_FIELD(delta).set_as("fp32 [batch, heads, rows, 1]"),
                                       WAVEJIT_NAMED("bias", modifiers.bias),
                                       WAVEJIT_FIELD(d_bias)};
-  static constexpr std::array addresses{
-      WAVEJIT_NAMED("query_starts", sequences.query_starts), WAVEJIT_NAMED("key_starts", sequences.key_starts),
-      WAVEJIT_NAMED("key_lengths", sequences.key_lengths), WAVEJIT_NAMED("workspace", split.workspace)};
-  static constexpr auto others = joined(
-      std::array{WAVEJIT_FIELD(sums_before), WAVEJIT_FIELD(sums_behind)}, in_part(head_fields, offsetof(S, head)),
-      in_part(mask_fields, offsetof(S, mask)), in_part(modifier_fields, offsetof(S, modifiers)),
-      in_part(sequence_fields, offsetof(S, sequences)), in_part(split_fields, offsetof(S, split)));
+  static constexpr std::array addresses{WAVEJIT_NAMED("query_starts", sequences.query_starts),
+                                        WAVEJIT_NAMED("key_starts", sequences.key_starts),
+                                        WAVEJIT_NAMED("key_lengths", sequences.key_lengths).set_as("int32 [sequences]"),
+                                        WAVEJIT_NAMED("workspace", split.workspace)};
+  static constexpr auto others =
+      joined(std::array{WAVEJIT_FIELD(sums_before).set_as("some of dq dk_dv"),
+                        WAVEJIT_FIELD(sums_behind).set_as("some of dq dk_dv")},
+             in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
+             in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
+             in_part(split_fields, offsetof(S, split)));
 };
 
 template <>
@@ -329,12 +370,13 @@ struct Kind<wavejit_attention_latent_arguments> {
                                       WAVEJIT_TOLD("o", o, "out"),
                                       WAVEJIT_FIELD(k_rope),
                                       WAVEJIT_FIELD(lse),
-                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks"),
+                                      WAVEJIT_TOLD("sink", modifiers.sink, "sinks").set_as("fp32 [1, heads, 1, 1]"),
                                       WAVEJIT_FIELD(second_k),
                                       WAVEJIT_NAMED("k_scale", scales.k_scale)};
   static constexpr auto addresses = joined(
       std::array{WAVEJIT_NAMED("query_starts", sequences.query_starts),
-                 WAVEJIT_NAMED("key_starts", sequences.key_starts), WAVEJIT_NAMED("key_lengths", sequences.key_lengths),
+                 WAVEJIT_NAMED("key_starts", sequences.key_starts),
+                 WAVEJIT_NAMED("key_lengths", sequences.key_lengths).set_as("int32 [sequences]"),
                  WAVEJIT_NAMED("block_table", pages.block_table), WAVEJIT_NAMED("table_starts", pages.table_starts),
                  WAVEJIT_NAMED("workspace", split.workspace)},
       in_part(key_list_addresses, offsetof(S, key_list)), in_part(second_list_addresses, offsetof(S, second_list)));

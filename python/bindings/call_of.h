@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -21,17 +23,34 @@
 
 namespace wavejit::python {
 
-template <typename Number>
-Number number_from(const std::string& name, const nb::object& value) {
+[[noreturn]] inline void refuse_number(const char* name, const nb::object& value, const std::string& accepted) {
+  constexpr std::size_t longest = 80;
+  std::string given = nb::cast<std::string>(nb::repr(value));
+  if (given.size() > longest) given = given.substr(0, longest) + "…";
+  throw Error(WAVEJIT_INVALID_ARGUMENT, (name + (" = " + given) + "; accepted: " + accepted).c_str());
+}
+
+// What Python's operator.index takes, and nothing that only can be made an integer: neither "3" nor numpy's 2.7.
+template <std::integral Number>
+Number number_from(const char* name, const nb::object& value) {
   Number number{};
-  if (!nb::try_cast<Number>(value, number)) {
-    const std::string given = nb::cast<std::string>(nb::str(value));
-    const std::string accepted = std::is_floating_point_v<Number>
-                                     ? "a number"
-                                     : "an integer of " + std::to_string(8 * sizeof(Number)) + " bits" +
-                                           (std::is_signed_v<Number> ? "" : ", not negative");
-    throw Error(WAVEJIT_INVALID_ARGUMENT, (name + " = " + given + "; accepted: " + accepted).c_str());
-  }
+  const nb::object whole = nb::steal(PyIndex_Check(value.ptr()) != 0 ? PyNumber_Index(value.ptr()) : nullptr);
+  if (!whole.is_valid()) PyErr_Clear();
+  if (!whole.is_valid() || !nb::try_cast<Number>(whole, number))
+    refuse_number(name, value,
+                  "an integer of " + std::to_string(8 * sizeof(Number)) + " bits" +
+                      (std::is_signed_v<Number> ? "" : ", not negative"));
+  return number;
+}
+
+// A number of fp32. What fp32 rounds to 0 or to infinity would mean something else.
+template <std::floating_point Number>
+Number number_from(const char* name, const nb::object& value) {
+  double wide = 0;
+  if (!nb::try_cast<double>(value, wide)) refuse_number(name, value, "a number that fp32 holds");
+  const auto number = static_cast<Number>(wide);
+  if ((number == 0) != (wide == 0) || std::isinf(number) != std::isinf(wide))
+    refuse_number(name, value, "a number that fp32 holds, 0 or from 1.4e-45 to 3.4e38");
   return number;
 }
 
@@ -88,7 +107,7 @@ class Call {
   void set_number(const std::string& name, const nb::object& value) {
     const Field& field =
         field_named(name, {FieldType::fp32, FieldType::i32, FieldType::u32, FieldType::i64, FieldType::u64});
-    const auto set = [&]<typename Number>(Number* number) { *number = number_from<Number>(name, value); };
+    const auto set = [&]<typename Number>(Number* number) { *number = number_from<Number>(field.python, value); };
     if (field.type == FieldType::fp32) set(place<float>(&arguments_, field));
     if (field.type == FieldType::i32) set(place<std::int32_t>(&arguments_, field));
     if (field.type == FieldType::u32) set(place<std::uint32_t>(&arguments_, field));

@@ -23,8 +23,6 @@ TOKEN_SCALES = "[pages, page size, heads], as the other's"
 SCALES = f"a number, [heads]; {TOKEN_SCALES}"
 # Rows of latent attention with scales of their own, in bytes.
 LATENT_COLUMNS = (656, 584)
-# enum wavejit_rotary
-ROTARY = {None: 0, "halves": 1, "interleaved": 2}
 INTEGERS = (_dtypes.INT32, _dtypes.INT64)
 
 
@@ -46,6 +44,7 @@ class CacheAppendCall(Call):
     def __init__(self, engine: OpenedDevice, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, *, q: Any = None, q_out: Any = None,
                  rotary: str | None = None, cos: Any = None, sin: Any = None, rotary_base: float | None = None, rotary_dim: int | None = None,
                  positions: Any = None, k_scale: Any = None, v_scale: Any = None, cache_dtype: Any = None, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.cache_append(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         keys = self._tensor("k", k, element, shape=ROWS, dimensions=(3, 4), accepted=_dtypes.NARROW)
@@ -64,12 +63,12 @@ class CacheAppendCall(Call):
             self._call.set_number("page_layout", values.ndim - 3 if by_units else 0)
         elif _dimensions(k_cache) == 5:
             self._call.set_number("page_layout", 1)
+        self._set(words)
         self._scales(k_scale, v_scale)
         tokens = math.prod(keys.shape[:-2])
         self._integers("slot", slots, tokens)
         self._queries(q, q_out, kind)
         self._turn(rotary, cos, sin, rotary_base, rotary_dim, positions, tokens, keys.shape[-1])
-        self._scale_and_flags(None, compile)
 
     def _cache(self, field: str, given: Any, kind: DType, *, vectorised: tuple[int, ...], rows: tuple[int, ...]) -> DeviceArray:
         dimensions = _dimensions(given)
@@ -91,7 +90,7 @@ class CacheAppendCall(Call):
                 array = _scale_array(self._engine, field, given, self._stream)
                 self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, places=(None, None, 0, None), accepted=(_dtypes.FP32,))
 
-    def _integers(self, name: str, given: Any, count: int) -> None:
+    def _integers(self, name: str, given: Any, count: int, least: int | None = None) -> None:
         """Slots or positions. Host numbers of any width are copied to the device, as int32 where that holds all of them: one that is beyond it is no
         slot on either path."""
         field = name + "s"
@@ -99,7 +98,10 @@ class CacheAppendCall(Call):
         if on_device:
             array, _ = _arrays.on_device(self._engine, given, field, self._stream, accepted=INTEGERS)
         else:
-            array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT64, copies=True)
+            array, host = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT64, copies=True)
+            below = None if least is None or host is None else (host.reshape(-1) < least).nonzero()[0]
+            if below is not None and below.size:
+                raise InvalidArgument(f"{field}[{below[0]}] = {host.reshape(-1)[below[0]]}; accepted: {least} and more beside rotary_base")  # type: ignore[union-attr]
         if math.prod(array.shape) != count or not array._is_dense():
             raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: {count} numbers side by side, one for each token")
         self._take(array)
@@ -117,9 +119,6 @@ class CacheAppendCall(Call):
         self._tensor("q_out", self.q_out, kind, shape=ROWS, dimensions=(3, 4), output=True, accepted=(kind,))
 
     def _turn(self, rotary: str | None, cos: Any, sin: Any, rotary_base: float | None, rotary_dim: int | None, positions: Any, tokens: int, dims: int) -> None:
-        if rotary not in ROTARY:
-            raise InvalidArgument(f"rotary = {rotary!r}; accepted: {', '.join(map(repr, ROTARY))}")
-        self._call.set_number("rotary", ROTARY[rotary])
         if rotary is None:
             for field, word in (("cos", cos), ("sin", sin), ("rotary_base", rotary_base), ("rotary_dim", rotary_dim), ("positions", positions)):
                 if word is not None:
@@ -129,14 +128,12 @@ class CacheAppendCall(Call):
             raise InvalidArgument("cos, sin and rotary_base; accepted: cos and sin, or rotary_base")
         if positions is None:
             raise InvalidArgument("positions = None; accepted: an integer for each token, with rotary")
-        if rotary_base is not None:
-            self._call.set_number("rotary_base", rotary_base)
-        else:
+        if rotary_base is None:
             table = self._tensor("cos", cos, None, shape=TABLE, dimensions=(2,), order=_as_rows, places=(None, 0, None, 1))
             self._tensor("sin", sin, table._dtype, shape=TABLE, dimensions=(2,), order=_as_rows, places=(None, 0, None, 1))
             dims = 2 * table.shape[1]
         self._call.set_number("rotary_dim", dims if rotary_dim is None else rotary_dim)
-        self._integers("position", positions, tokens)
+        self._integers("position", positions, tokens, None if rotary_base is None else 0)
 
 
 def _cache_type(k_cache: Any, kind: DType, cache_dtype: Any) -> DType:

@@ -288,8 +288,12 @@ def allocate(engine: OpenedDevice, shape: Sequence[int], dtype: DType) -> Device
     return DeviceArray(engine, memory, memory.address, dtype, sizes, dense_strides(sizes))
 
 
-def allocate_output(engine: OpenedDevice, shape: Sequence[int], dtype: DType, unwritten: float | None) -> DeviceArray:
-    """`unwritten`: what stands in rows that no launch writes, since they are no sequence's; None: there is no such row."""
+def allocate_output(engine: OpenedDevice, shape: Sequence[int], dtype: DType, unwritten: float | None, row_multiple: int = 1) -> DeviceArray:
+    """`unwritten`: what stands in rows that no launch writes, since they are no sequence's; None: there is no such row. Rows of the last
+    dimension begin at multiples of `row_multiple` elements."""
+    if shape[-1] % row_multiple:
+        padded = (*shape[:-1], -(-shape[-1] // row_multiple) * row_multiple)
+        return allocate_output(engine, padded, dtype, unwritten)[..., : shape[-1]]
     if unwritten is None:
         return allocate(engine, shape, dtype)
     import numpy

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _lengths, _wavejit
+from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._arrays import DeviceArray
 from ._calls import BSHD, SequencesCall, _bias_type
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
-
-
-SUMS = {"dq": 1, "dk_dv": 2}  # enum wavejit_gradient_sums
-
-
-def _sums(field: str, names: Sequence[str]) -> int:
-    if isinstance(names, str) or not set(names) <= set(SUMS):
-        raise InvalidArgument(f"{field} = {names!r}; accepted: a list of {', '.join(map(repr, SUMS))}")
-    return sum(SUMS[name] for name in set(names))
 
 
 def _is_fp32(given: Any) -> bool:
@@ -53,13 +44,11 @@ class AttentionBackwardCall(SequencesCall):
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
                  max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.attention_backward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
         inputs = {field: self._tensor(field, given, None if field == "out" and _is_fp32(given) else element, shape=BSHD, dimensions=(4,))
                   for field, given in (("q", q), ("k", k), ("v", v), ("out", out), ("d_out", d_out)) if field != "out" or given is not None or delta is None}
-        for field, given in (("lse", lse), ("d_lse", d_lse), ("delta", delta)):
-            if given is not None or field == "lse":
-                self._tensor(field, given, _dtypes.FP32, shape="[batch, heads, rows]", dimensions=(3, 4), lead=False)
         written = []
         for field, given, like in (("dq", dq, "q"), ("dk", dk, "k"), ("dv", dv, "v")):
             if given is None:
@@ -70,20 +59,18 @@ class AttentionBackwardCall(SequencesCall):
             self._tensor(field, given, None if _is_fp32(given) else element, shape=BSHD, dimensions=(4,), output=True)
             written.append(given)
         self.dq, self.dk, self.dv = written
-        for field, names in (("sums_before", sums_before), ("sums_behind", sums_behind)):
-            self._call.set_number(field, _sums(field, names))
+        sequences = self._starts(inputs["q"], query_starts, key_starts)
+        self._set(words, sequences=sequences)
         for name, gradients_of in (("dq", (dq,)), ("dk_dv", (dk, dv))):
-            if name in sums_before and any(gradient is None for gradient in gradients_of):
+            if name in (sums_before or ()) and any(gradient is None for gradient in gradients_of):
                 raise InvalidArgument(f"sums_before = {list(sums_before)!r} without {' and '.join(name.split('_'))}; accepted: the sums of the calls before, which this one goes on with")
 
-        sequences = self._starts(inputs["q"], query_starts, key_starts)
-        if sinks is not None:
-            self._sinks(sinks, inputs["q"].shape[2])
         self.d_sinks = None
         if d_sinks is not False:
             self.d_sinks = _arrays.allocate(engine, (sequences, inputs["q"].shape[2]), _dtypes.FP32) if d_sinks is True else d_sinks
             self._tensor("d_sinks", self.d_sinks, _dtypes.FP32, shape="[batch, heads]", dimensions=(2,), output=True, lead=False)
-        self._numbers("key_lengths", key_lengths, sequences, "sequences")
+        max_query_length, max_key_length = [None if given is None else _fields.whole(field, given)
+                                            for field, given in (("max_query_length", max_query_length), ("max_key_length", max_key_length))]
         known_starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", known_starts, inputs["q"].shape[1], max_query_length, "q", "max_query_length")
         keys = _lengths.Keys(inputs["k"].shape[1], None, max_key_length, _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), None)
@@ -94,8 +81,6 @@ class AttentionBackwardCall(SequencesCall):
                 self._call.set_number(field, self._longest(field, longest, steps))
             elif longest is not None:
                 self._call.set_number(field, longest)
-        if alibi is not None:
-            self._slopes(alibi, inputs["q"].shape[2])
         self.d_bias = None
         if bias is not None:
             array = self._bias(inputs["q"]._dtype, bias, element)
@@ -106,12 +91,6 @@ class AttentionBackwardCall(SequencesCall):
                 self._tensor("d_bias", self.d_bias, _bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), row_multiple=8, output=True)
         elif d_bias is not False:
             raise InvalidArgument("d_bias without a bias; accepted: bias=… beside it")
-        if softcap is not None:
-            self._call.set_number("softcap", softcap)
-        self._mask(causal, window, causal_prefix)
-        if workspace is not None:
-            self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile)
 
     def workspace_bytes(self) -> int:
         """Device memory that the call uses beside its arrays: one fp32 a row of q and head, and sums of runs where a sequence has several."""

@@ -2,55 +2,28 @@
 """Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
 from __future__ import annotations
 
-import operator
-import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _device, _dtypes, _lengths, _offline, _wavejit
+from . import _arrays, _device, _dtypes, _fields, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
 from ._errors import Error, InvalidArgument, error_of
+from ._fields import Fields
 from ._lists import BlockLists
 
 if TYPE_CHECKING:
-    import numpy
-
+    from ._fields import Order
     from ._opened_device import OpenedDevice
 
-    # Sizes and strides.
-    Order = tuple[tuple[int, ...], tuple[int, ...]]
-
-# enum wavejit_mask
-CAUSAL, WINDOW, PREFIX = 1, 2, 4
-# Masks with a number of their own: the keyword, and the bit.
-MASK_KINDS = {keyword: bit for bit, _, keyword in _wavejit.mask_kinds()}
-# enum wavejit_call_flags
-CHECK_LENGTHS, SCALE_IS_ZERO, BIAS_BY_TILE = 1, 4, 128
-# Flags that show in no bit of a result, by name.
-HINTS = dict(_wavejit.hints())
-LAUNCHES = {None: 0, 1: 32, 2: 64}
-COMPILE = {"wait": 0, "never": 8, "behind": 8 | 16}
-# enum wavejit_score_rounding
-SCORE_ROUNDINGS = ("fp32", "fp16")
 UNSUPPORTED, NOT_READY = 2, 12
 ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
+# An output of 8 bits is divided by its scale, and multiplied by one over it.
+LEAST_SCALE, MOST_SCALE = 2.0**-126, 2.0**126
+ACCEPTED_SCALE = "a number from 2^-126 to 2^126, or fp32 of one element on the device: out is divided by it"
 
 
-def launches_flag(launches: int | None) -> int:
-    if launches not in LAUNCHES:
-        raise InvalidArgument(f"launches = {launches!r}; accepted: {', '.join(map(repr, LAUNCHES))}")
-    return LAUNCHES[launches]
-
-
-def hints_flags(hints: Sequence[str]) -> int:
-    if isinstance(hints, str) or not all(hint in HINTS for hint in hints):
-        raise InvalidArgument(f"hints = {hints!r}; accepted: a list of {', '.join(map(repr, HINTS))}")
-    return sum({HINTS[hint] for hint in hints})
-
-
-class Call:
+class Call(Fields):
     """A call with its arguments: `Engine.call("softmax_lse", …)` makes one, and so does `Engine.softmax_lse_call(…)`.
 
     It keeps every array that it was given, and host inputs as they were copied when it was made. `launch()` costs what
@@ -70,15 +43,9 @@ class Call:
     def __init__(self, engine: OpenedDevice, call: _wavejit.NativeCall, stream: object) -> None:
         self._engine = engine
         self._call = call
-        self._launch = self._call.launch
-        self._c_names = _C_NAMES[type(call).__name__]
+        self._launch = call.launch
         self._stream = _device.stream_number(stream)
-        self._arrays: list[DeviceArray] = []
-        self._written: list[list[int | None]] = []
-        self._borrows = False
-        self._copies_back: list[tuple[numpy.ndarray, DeviceArray]] = []
-        # Which dimension of the caller's each of C's four is, where that is another one; None: none of them.
-        self._dimensions: dict[str, tuple[int | None, ...]] = {}
+        super().__init__()
 
     def launch(self) -> None:
         """Launches on the call's stream and returns; the first launch of a kind may compile. What host arrays were given for
@@ -88,7 +55,7 @@ class Call:
         try:
             self._launch(self._stream)
         except Error as error:
-            raise self._in_callers_dimensions(error) from None
+            raise self._by_callers_dimensions(error) from None
         if self._borrows:
             self._engine._kept.add(self)  # once more: another thread may have waited for the device in between
         for written in self._written:
@@ -113,7 +80,7 @@ class Call:
         try:
             report = self._call.launch_with_report(self._stream)
         except Error as error:
-            raise self._in_callers_dimensions(error) from None
+            raise self._by_callers_dimensions(error) from None
         if self._borrows:
             self._engine._kept.add(self)
         report["origin"] = ORIGINS.get(report["origin"], report["origin"])
@@ -131,24 +98,27 @@ class Call:
     def _result_type(out: Any, element: DType | None, out_dtype: Any) -> DType | None:
         """What `out` must have: what it says itself, else what its integers are told to mean."""
         if out_dtype is not None:
-            return _dtypes.named(out_dtype, "out_dtype", _dtypes.WRITTEN)
+            wanted = _dtypes.named(out_dtype, "out_dtype", _dtypes.WRITTEN)
+            if out is None or isinstance(out, str):
+                beside = "without out" if out is None else f"beside out = {out!r}"
+                raise InvalidArgument(f"out_dtype = {wanted.name!r} {beside}; accepted: out={wanted.name!r} for a new array, or out_dtype beside yours of 8-bit integers")
+            return wanted
         told = _dtypes.of_cache(out)
         return told if told is not None else None if _dtypes.is_fp32(out) else element
 
-    def _output_scale(self, given: Any) -> None:
-        """The scale of an output of 8 bits: a number, or one element of fp32 in device memory."""
-        if given is None:
-            return
-        if isinstance(given, (int, float)) or (hasattr(given, "__float__") and not hasattr(given, "__dlpack__")):
-            if float(given) == 0:  # which C takes for none
-                raise InvalidArgument(f"o_scale = {given!r}; accepted: a positive number, or one in device memory")
-            self._call.set_number("o_scale_value", float(given))
-            return
-        array, _ = _arrays.on_device(self._engine, given, "o_scale", self._stream, _dtypes.FP32, copies=True)
-        if array.size != 1:
-            raise InvalidArgument(f"o_scale: shape {array.shape}; accepted: one element, for all of out")
-        self._take(array)
-        self._call.set_address("o_scale", array._address)
+    @staticmethod
+    def _check_output_scale(written: DType, o_scale: Any) -> None:
+        """What C says of the number and of the array has one name here."""
+        if written not in _dtypes.WRITTEN:
+            if o_scale is not None:
+                given = ": an array" if hasattr(o_scale, "__dlpack__") else f" = {_fields.shown(o_scale)}"
+                raise InvalidArgument(f"o_scale{given} beside out of {written.name}; accepted: None, or out in 8 bits: {', '.join(repr(each.name) for each in _dtypes.WRITTEN)}")
+        elif o_scale is None:
+            raise InvalidArgument(f"o_scale is missing beside out of {written.name}; accepted: {ACCEPTED_SCALE}")
+        elif isinstance(o_scale, int) or (hasattr(o_scale, "__float__") and not hasattr(o_scale, "__dlpack__")):
+            number = o_scale if isinstance(o_scale, int) else float(o_scale)  # an integer may be beyond a float
+            if not LEAST_SCALE <= number <= MOST_SCALE:
+                raise InvalidArgument(f"o_scale = {_fields.shown(o_scale)}; accepted: {ACCEPTED_SCALE}")
 
     def _copy_back(self) -> None:
         for host, array in self._copies_back:
@@ -161,7 +131,7 @@ class Call:
     def why_unsupported(self) -> str | None:
         """None, or why there is no kernel for it."""
         status, detail = self._call.supported()
-        return self._in_callers_dimensions(error_of(status, detail)).detail if status == UNSUPPORTED else None
+        return self._by_callers_dimensions(error_of(status, detail)).detail if status == UNSUPPORTED else None
 
     def is_ready(self) -> bool:
         """Whether its kernel is loaded, so that launching it neither reads the disk nor compiles."""
@@ -182,131 +152,14 @@ class Call:
     def _answer(self, answer: tuple[int, str], no: int) -> bool:
         status, detail = answer
         if status not in (0, no):
-            raise self._in_callers_dimensions(error_of(status, detail))
+            raise self._by_callers_dimensions(error_of(status, detail))
         return status == 0
 
-    def _in_callers_dimensions(self, error: Error) -> Error:
-        """C's tensors have four dimensions; the caller's array may have fewer, and is told by its own."""
-
-        def place(found: re.Match[str]) -> str:
-            dimension = self._dimensions.get(found[1], (0, 1, 2, 3))[int(found[3])]
-            return found[0] if dimension is None else f"{found[1]}.{found[2]}[{dimension}]"
-
-        detail = _DIMENSION.sub(place, error.detail) if self._dimensions else error.detail
+    def _by_callers_dimensions(self, error: Error) -> Error:
+        detail = self._in_callers_dimensions(error.detail)
         return error if detail == error.detail else type(error)(detail, error.status)
 
-    # ---- fields
 
-    def _tensor(self, field: str, given: Any, dtype: DType | None, *, shape: str, dimensions: tuple[int, ...], row_multiple: int = 1, output: bool = False,
-                lead: bool = True, order: Callable[[str, DeviceArray], Order] | None = None, places: tuple[int | None, ...] | None = None,
-                accepted: Sequence[DType] = _dtypes.ELEMENTS) -> DeviceArray:
-        """A tensor of 4 dimensions from one of `dimensions`, which is filled up with ones: in front, or behind. Or what `order`
-        makes of it: sizes and strides; then `places` says which dimension of the array's each of them is."""
-        array, host = _arrays.on_device(self._engine, given, field, self._stream, dtype, row_multiple=row_multiple, accepted=accepted)
-        if array.ndim not in dimensions:
-            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: {shape}")
-        self._take(array)
-        if output:
-            self._write(field, array, host)
-        missing = 4 - array.ndim
-        ones = (1,) * missing
-        sizes, strides = array.shape, array.strides
-        wide = (*ones, *sizes) if lead else (*sizes, *ones)
-        steps = (*ones, *strides) if lead else (*strides, *ones)
-        if order is not None:
-            wide, steps = order(field, array)
-        elif missing > 0 and lead:
-            places = (*(None,) * missing, *range(array.ndim))
-        if places is not None:
-            self._dimensions[field] = places
-        # Without elements there is nothing to point to.
-        self._call.set_tensor(self._c_names[field], array._address if array.size else 0, array._dtype.c, wide, steps)
-        return array
-
-    def _take(self, array: DeviceArray) -> None:
-        # An array of its own: free() on the caller's leaves this one alone.
-        self._arrays.append(array._view(array._address, array._shape, array._strides))
-        self._borrows = self._borrows or not isinstance(array._memory, _wavejit.DeviceMemory)
-
-    def _write(self, field: str, array: DeviceArray, host: numpy.ndarray | None) -> None:
-        if array._read_only or (host is not None and not host.flags.writeable):
-            raise InvalidArgument(f"{field}: memory for reading only; accepted: memory that may be written")
-        self._written.append(array._written)
-        if host is not None:
-            self._copies_back.append((host, array))
-
-    def _numbers(self, field: str, given: Any, count: int | None, what: str) -> DeviceArray | None:
-        """int32 on the device, `count` of them side by side. Host numbers are copied there, whatever the device."""
-        if given is None:
-            return None
-        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
-        if array.ndim != 1 or (count is not None and array.shape[0] != count):
-            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [{what}]" + ("" if count is None else f", which is [{count}]"))
-        if not array._is_dense():
-            raise InvalidArgument(f"{field}: strides {array.strides}; accepted: numbers side by side")
-        self._take(array)
-        self._call.set_address(self._c_names[field], array._address)
-        return array
-
-    def _flags(self, field: str, given: Any, count: int) -> None:
-        """Bytes on the device, `count` of them side by side: bool, int8 or uint8. Host flags are copied there, whatever the device."""
-        if given is None:
-            return
-        if not hasattr(given, "dtype"):
-            import numpy
-
-            given = numpy.asarray(given, bool)
-        array, _ = _arrays.on_device(self._engine, _as_int8(given), field, self._stream, _dtypes.INT8, copies=True)
-        if array.ndim != 1 or array.shape[0] != count:
-            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [sequences], which is [{count}]")
-        if not array._is_dense():
-            raise InvalidArgument(f"{field}: strides {array.strides}; accepted: flags side by side")
-        self._take(array)
-        self._call.set_address(self._c_names[field], array._address)
-
-    def _mask(self, causal: bool, window: Sequence[int | None] | None, causal_prefix: int | None, **kinds: int | None) -> None:
-        if causal not in (True, False):  # 1 and numpy's are among them
-            raise InvalidArgument(f"causal = {causal!r}; accepted: True, False")
-        mask = CAUSAL if causal else 0
-        if window is not None:
-            if not isinstance(window, (tuple, list)) or len(window) != 2:
-                raise InvalidArgument(f"window = {window}; accepted: (left, right), each a number of keys, or None for no limit")
-            if not all(side is None or (hasattr(side, "__index__") and -1 <= operator.index(side) < 1 << 31) for side in window):
-                raise InvalidArgument(f"window = {tuple(window)}; accepted: (left, right), each an integer from 0 to {(1 << 31) - 1}, or None for no limit")
-            mask |= WINDOW
-            for field, side in zip(("window_left", "window_right"), window):
-                self._call.set_number(field, -1 if side is None else side)
-        if causal_prefix is not None:
-            mask |= PREFIX
-            self._call.set_number("causal_prefix", causal_prefix)
-        for kind, number in kinds.items():
-            if number is not None:
-                mask |= MASK_KINDS[kind]
-                self._call.set_number(kind, number)
-        self._call.set_number("mask", mask)
-
-    def _scale_and_flags(self, scale: float | None, compile: str, flags: int = 0) -> None:
-        if scale is not None:
-            self._call.set_number("scale", scale)
-            if scale == 0:
-                flags |= SCALE_IS_ZERO
-        if compile not in COMPILE:
-            raise InvalidArgument(f"compile = {compile!r}; accepted: {', '.join(map(repr, COMPILE))}")
-        self._call.set_number("flags", flags | COMPILE[compile])
-
-
-def _as_int8(given: Any) -> Any:
-    """An array of bool or uint8 as one of int8: the same bytes."""
-    if str(getattr(given, "dtype", "")).removeprefix("torch.") not in ("bool", "uint8"):
-        return given
-    return given.view(sys.modules["torch"].int8 if type(given).__module__.startswith("torch") else "int8")
-
-
-_DIMENSION = re.compile(r"(?<![\w.])([a-z_]+(?:\[\d\])?)\.(sizes|strides)\[(\d)\]")
-# What C calls a call's fields, by Python's names.
-_C_NAMES: dict[str, dict[str, str]] = {}
-for _kind, _field, _told in _wavejit.call_fields():
-    _C_NAMES.setdefault(_kind, {"outs": "parts[0].o", "lses": "parts[0].lse"}).setdefault(_told, _field)
 BSHD = "[batch, length, heads, head dim]"
 UNIT_BYTES = 16
 _OF_SCALES: dict[int, tuple[int | None, ...]] = {1: (None, None, 0, None), 2: (0, None, 1, None)}
@@ -360,28 +213,9 @@ class SequencesCall(Call):
             raise InvalidArgument(f"{field} is missing, and the lengths are on the device; accepted: the longest sequence's length")
         return max(known, default=0)
 
-    def _slopes(self, alibi: Any, heads: int) -> None:
-        """[heads] or [batch, heads] in front of two ones."""
-        array = self._of_heads("alibi", alibi, heads)
-        self._tensor("alibi", array, _dtypes.FP32, shape="[heads], [batch, heads] or [batch or 1, heads, 1, 1]", dimensions=(2, 4), lead=False)
-
     def _bias(self, dtype: DType, bias: Any, element: DType | None) -> DeviceArray:
         return self._tensor("bias", bias, _bias_type(bias, element), shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), row_multiple=8,
                             accepted=(dtype, _dtypes.FP32))
-
-    def _sinks(self, sinks: Any, heads: int) -> None:
-        """[heads] between ones."""
-        array = self._of_heads("sinks", sinks, heads)
-        self._tensor("sinks", array, _dtypes.FP32, shape="[heads]", dimensions=(2, 4), lead=False)
-
-    def _of_heads(self, field: str, given: Any, heads: int) -> DeviceArray:
-        """With a one in front, if it has one dimension: that is checked here, where its place is known."""
-        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.FP32)
-        if array.ndim != 1:
-            return array
-        if array.shape[0] != heads:
-            raise InvalidArgument(f"{field}: shape {array.shape}; accepted: [{heads}], one for each head of q")
-        return array[None]
 
     def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
         if block_table is None:
@@ -409,17 +243,7 @@ class SequencesCall(Call):
         try:
             return self._call.workspace_bytes()  # type: ignore[union-attr]
         except Error as error:
-            raise self._in_callers_dimensions(error) from None
-
-    def _give_workspace(self, workspace: DeviceArray) -> None:
-        if not isinstance(workspace, DeviceArray):
-            raise TypeError(f"workspace: a {type(workspace).__name__}; accepted: a DeviceArray")
-        workspace._require("workspace")
-        if not workspace._is_dense() or workspace._read_only:
-            raise InvalidArgument(f"workspace: strides {workspace.strides}; accepted: a dense array that may be written")
-        self._take(workspace)
-        self._call.set_address("workspace", workspace._address)
-        self._call.set_number("workspace_bytes", workspace.nbytes)
+            raise self._by_callers_dimensions(error) from None
 
 
 class AttentionForwardCall(SequencesCall):
@@ -446,6 +270,7 @@ class AttentionForwardCall(SequencesCall):
                  second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, o_scale: Any = None,
                  score_rounding: str = "fp32", hints: Sequence[str] = (), workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, out_dtype: Any = None, stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.attention_forward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
@@ -473,19 +298,21 @@ class AttentionForwardCall(SequencesCall):
         element = None if in_bytes else element
         sizes = (*queries.shape[:3], value_dim)
         usual = alike[0] if len(alike) == 1 else _dtypes.BF16
+        of_out = self._result_type(out, element, out_dtype)  # `dtype` says what 16-bit integers mean; f32 is f32
         if out is None or isinstance(out, str):
             unwritten = 0.0 if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None
-            given_out = _arrays.allocate_output(engine, sizes, usual if out is None else _dtypes.named(out, "out", (*alike, *_dtypes.RESULTS)), unwritten)
-        else:
-            given_out = out
-        # `dtype` says what 16-bit integers mean; f32 is f32.
-        written = self._tensor("out", given_out, self._result_type(given_out, element, out_dtype), shape=BSHD, dimensions=(4,), output=True,
-                               accepted=(*alike, *_dtypes.RESULTS))
-        self.out = given_out
-        self._output_scale(o_scale)
+            of_out = usual if out is None else _dtypes.named(out, "out", (*alike, *_dtypes.RESULTS))
+            out = _arrays.allocate_output(engine, sizes, of_out, unwritten, UNIT_BYTES if of_out in _dtypes.WRITTEN else 1)
+        written = self._tensor("out", out, of_out, shape=BSHD, dimensions=(4,), output=True, accepted=(*alike, *_dtypes.RESULTS),
+                               row_multiple=UNIT_BYTES if of_out in _dtypes.WRITTEN else 1)
+        self.out = out
+        self._check_output_scale(written._dtype, o_scale)
 
         sequences = self._starts(queries, query_starts, key_starts)
-        told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,
+        if lists is not None and getattr(lists, "alike", False) and isinstance(hints, (list, tuple)):
+            words["hints"] = [*hints, "lists_alike"]
+        self._set(words, sequences=sequences)
+        told = self._lengths(queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
         if lists is not None:
@@ -495,21 +322,9 @@ class AttentionForwardCall(SequencesCall):
         self._cache_scale("q_scale", q_scale, integers)
         self._cache_scale("k_scale", k_scale, integers)
         self._cache_scale("v_scale", v_scale)
-        if score_rounding not in SCORE_ROUNDINGS:
-            raise InvalidArgument(f"score_rounding = {score_rounding!r}; accepted: {', '.join(SCORE_ROUNDINGS)}")
-        if score_rounding != "fp32":
-            self._call.set_number("score_rounding", SCORE_ROUNDINGS.index(score_rounding))
-        self._modifiers(queries.shape[2], written._dtype if written._dtype in alike else usual, bias, alibi, sinks, softcap, element)
+        if bias is not None:
+            self._bias(written._dtype if written._dtype in alike else usual, bias, element)
         self.lse = self._lse(queries, lse, query_starts)
-        self._mask(causal, window, causal_prefix, local_chunk=local_chunk)
-        self._flags("causal_flags", causal_flags, sequences)
-        if mask is not None:
-            self._tensor("mask", _as_int8(mask), _dtypes.INT8, shape="[batch or 1, heads or 1, queries, keys]", dimensions=(2, 3, 4), accepted=(_dtypes.INT8,))
-        self._call.set_number("splits", splits)
-        if workspace is not None:
-            self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches)
-                              | (BIAS_BY_TILE if bias_by_tile else 0) | hints_flags(hints) | (HINTS["lists_alike"] if lists is not None and lists.alike else 0))
 
     def _keys_and_values(self, k: Any, v: Any, element: DType | None, paged: bool, alike: tuple[DType, ...]) -> tuple[DeviceArray, int]:
         """k, and the head dim of v. Pages of 5 dimensions are vectorised, and those of v say in which order."""
@@ -526,11 +341,11 @@ class AttentionForwardCall(SequencesCall):
         """Device memory that the call uses beside its arrays: 0 unless it splits keys."""
         return self._workspace_bytes()
 
-    def _lengths(self, sequences: int, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
+    def _lengths(self, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
                  paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> _lengths.Keys:
         """Sets them. What the host knows of them is checked."""
-        self._numbers("key_lengths", key_lengths, sequences, "sequences")
-        self._numbers("first_keys", first_keys, sequences, "sequences")
+        max_query_length, max_key_length, max_total_keys = [None if given is None else _fields.whole(field, given) for field, given in (
+            ("max_query_length", max_query_length), ("max_key_length", max_key_length), ("max_total_keys", max_total_keys))]
         starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", starts, queries.shape[1], max_query_length, "q", "max_query_length")
         # A page of vectorised keys: [heads, head dim / 8, keys, 8].
@@ -556,7 +371,7 @@ class AttentionForwardCall(SequencesCall):
         """Batches, heads and row blocks are those of whatever has a shape that says so."""
         if not isinstance(lists, BlockLists):
             raise TypeError(f"lists: a {type(lists).__name__}; accepted: a wavejit.BlockLists")
-        shape = lists.shape
+        shape = None if lists.shape is None else tuple([_fields.whole("lists.shape", size) for size in lists.shape])
         for kind, indices, counts, starts in (("", lists.indices, lists.counts, lists.starts),
                                               ("full_", lists.full_indices, lists.full_counts, lists.full_starts)):
             if indices is None:
@@ -599,7 +414,7 @@ class AttentionForwardCall(SequencesCall):
             self._call.set_number("key_list_heads", heads)
         self._set_key_lists("indices", ("key_indices", "top_k", "key_indices_row_stride"), array, queries, heads)
         self._set_counts("counts", "key_counts", counts, queries, heads)
-        self._call.set_number("key_slots", 1 if slots else 0)
+        self._call.set_number("key_slots", int(_fields.yes("slots", slots)))
         return heads
 
     def _second_list(self, queries: DeviceArray, caches: dict[str, Any], indices: Any, counts: Any, heads: int, element: DType | None,
@@ -696,16 +511,6 @@ class AttentionForwardCall(SequencesCall):
         accepted = "[batch or 1, rows or 1, heads or 1]" if of_rows else "[batch or 1, 1, heads or 1, 1], or of tokens [batch, length, heads]"
         self._tensor(field, array, _dtypes.FP32, shape=f"[heads], [batch, heads], {accepted}", dimensions=(4,), places=places)
 
-    def _modifiers(self, heads: int, dtype: DType, bias: Any, alibi: Any, sinks: Any, softcap: float | None, element: DType | None) -> None:
-        if bias is not None:
-            self._bias(dtype, bias, element)
-        if alibi is not None:
-            self._slopes(alibi, heads)
-        if sinks is not None:
-            self._sinks(sinks, heads)
-        if softcap is not None:
-            self._call.set_number("softcap", softcap)
-
     def _lse(self, queries: DeviceArray, lse: Any, query_starts: Any) -> Any:
         unwritten = float("-inf") if _lengths.leave_rows("query_starts", query_starts, queries.shape[1]) else None
         return _row_sums(self, lse, (queries.shape[0], queries.shape[2], queries.shape[1]), unwritten)
@@ -722,7 +527,9 @@ def _scale_array(engine: OpenedDevice, field: str, given: Any, stream: int) -> D
     """On the device. Numbers of the host are copied there, whatever the device; an array says fp32."""
     import numpy
 
-    if isinstance(given, (int, float, numpy.floating, list, tuple)):
+    if isinstance(given, (int, float, numpy.floating)):
+        given = numpy.asarray(_fields.in_fp32(field, given), numpy.float32)
+    elif isinstance(given, (list, tuple)):
         given = numpy.asarray(given, numpy.float32)
     array, _ = _arrays.on_device(engine, given, field, stream, _dtypes.FP32, copies=True)
     return array
@@ -760,6 +567,7 @@ class SoftmaxLseCall(Call):
     def __init__(self, engine: OpenedDevice, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.softmax_lse(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         shape = "[batch, heads, queries, keys]"
@@ -771,7 +579,5 @@ class SoftmaxLseCall(Call):
             self._tensor("weights", weights, None, shape=shape, dimensions=(4,), output=True)
             self.weights = weights
         self.lse = _row_sums(self, lse, raw.shape[:3])  # type: ignore[arg-type]
-        self._numbers("key_lengths", key_lengths, raw.shape[0], "batch")
+        self._set(words, batch=raw.shape[0])
         _lengths.check_keys(_lengths.Keys(raw.shape[3], None, None, None, _lengths.known("key_lengths", key_lengths), None))
-        self._mask(causal, window, causal_prefix)
-        self._scale_and_flags(scale, compile, CHECK_LENGTHS if check_lengths else 0)

@@ -120,7 +120,7 @@ _CLASSES: dict[int, type[Error]] = {
 
 
 # Where the C call and the Python one have different names. What of a list's numbers C has apart stands in the list's shape here.
-_PYTHON_NAMES = {field: told for _, field, told in _wavejit.call_fields() if told != field and "[" not in field}
+_PYTHON_NAMES = {field: told for _, field, told, _, _ in _wavejit.call_fields() if told != field and "[" not in field}
 # "o" and "sink" are words of other sentences, too: a field stands in front, or has a part behind it.
 _UNMISTAKABLE_IN_C = [name for name in _PYTHON_NAMES if "_" in name]
 _C_FIELDS = re.compile(rf"(?<![\w.'=])(?:(?:{'|'.join(_UNMISTAKABLE_IN_C)})\b(?!=)|(?:o|sink)(?=\.(?:sizes|strides|dtype|data)\b)|^(?:o|sink)(?= = |: ))")
@@ -128,6 +128,10 @@ _PARTS = re.compile(r"\bparts\[(\d)\]\.(o|lse)\b")
 _KINDS = {bit: (word, keyword) for bit, word, keyword in _wavejit.mask_kinds()}
 _MASKS = {1: "causal", 2: "window", 4: "causal_prefix", **{bit: keyword for bit, (_, keyword) in _KINDS.items()}}
 _MASK_WORDS = re.compile(rf"\b({'|'.join(map(str, _MASKS))}) \((?:{'|'.join(('causal', 'window', 'prefix', *(word for word, _ in _KINDS.values())))})\)")
+_HINTS = {bit: word for word, bit in _wavejit.hints()}
+_FLAG_OF_LISTS = re.compile(rf"^flags = \d+; accepted: ({'|'.join(map(str, _HINTS))}) \([^)]*\)")
+_FLAGS_IN_C = (("flags = WAVEJIT_BIAS_BY_TILE", "bias_by_tile = True"), ("flags = WAVEJIT_CHECK_LENGTHS", "check_lengths = True"),
+               ("accepted there: 0", "accepted there: False"), (" (0 with WAVEJIT_SCALE_IS_ZERO in flags)", ""))
 _DTYPES = re.compile(r"\b\d \((fp16|bf16|fp32|e4m3|e5m2|e4m3_fnuz|e5m2_fnuz|int8)\)")
 
 
@@ -142,6 +146,9 @@ def in_pythons_words(detail: str) -> str:
     detail = _DTYPES.sub(r"\1", detail)
     detail = re.sub(r"^(\w+)\.dtype = 0(?=; )", r"\1: None", detail)
     detail = re.sub(r"^(row_scales|sums_before|sums_behind) = (\d); accepted: 0(?: \(\w+\))?", lambda found: f"{found[1]}: given; accepted: none", detail)
+    detail = _FLAG_OF_LISTS.sub(lambda found: f"hints = {_HINTS[int(found[1])]!r}; accepted: {_HINTS[int(found[1])]!r}", detail)
+    for in_c, told in _FLAGS_IN_C:
+        detail = detail.replace(in_c, told)
     detail = detail.replace("slots = 1", "slots = True").replace("token_scales = 1", "scales of tokens")
     mask = re.match(r"mask = (\d+); accepted: ", detail)
     if mask:

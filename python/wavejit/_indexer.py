@@ -2,11 +2,10 @@
 """The indexer of sparse attention as a call."""
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _lengths, _wavejit
-from ._calls import CHECK_LENGTHS, SequencesCall
+from . import _arrays, _dtypes, _fields, _lengths, _wavejit
+from ._calls import SequencesCall
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -43,9 +42,10 @@ class SparseIndexerCall(SequencesCall):
                  causal_prefix: int | None = None, key_lengths: Any = None, key_begins: Any = None, key_ends: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.sparse_indexer(engine._open()), stream)
         element = _dtypes.eight_bits(queries) if dtype is None else _dtypes.named(dtype, accepted=_dtypes.INDEXED)
-        top = 0 if top_k is None else operator.index(top_k)
+        top = 0 if top_k is None else _fields.whole("top_k", top_k)
         if top < 0:
             raise InvalidArgument(f"top_k = {top}; accepted: 0, or None, and more")
         if queries is None:
@@ -56,15 +56,9 @@ class SparseIndexerCall(SequencesCall):
             # Without a list they are what is wanted.
             wanted = scores if scores is not None or top != 0 else True
             self.scores = self._output("scores", wanted, (*rows, length), _dtypes.FP32)
+        self._set(words, **{"batch": rows[0], "batch · queries": rows[0] * rows[1]})
         self._list(top, rows, indices, values, counts)
         _lengths.check_keys(_lengths.Keys(length, None, None, None, _lengths.known("key_lengths", key_lengths), None))
-        self._numbers("key_lengths", key_lengths, rows[0], "batch")
-        for field, numbers in (("key_begins", key_begins), ("key_ends", key_ends)):
-            self._numbers(field, numbers, rows[0] * rows[1], "batch · queries")
-        self._mask(causal, window, causal_prefix)
-        if workspace is not None:
-            self._give_workspace(workspace)
-        self._scale_and_flags(None, compile, CHECK_LENGTHS if check_lengths else 0)
 
     def workspace_bytes(self) -> int:
         """Device memory for scores that no array takes, with which the call takes its fewest rounds."""
@@ -85,9 +79,6 @@ class SparseIndexerCall(SequencesCall):
         unit = 16 if element in _dtypes.EIGHT_BITS else 8
         rows = self._tensor("queries", queries, element, shape=QUERIES, dimensions=(4,), row_multiple=unit, accepted=_dtypes.INDEXED)
         vectors = self._tensor("keys", keys, rows._dtype, shape=KEYS, dimensions=(3,), row_multiple=unit, order=_with_one_at(2), places=(0, 1, None, 2), accepted=(rows._dtype,))
-        self._tensor("weights", weights, _dtypes.FP32, shape="[batch, queries, heads]", dimensions=(3,), lead=False)
-        if key_scales is not None:
-            self._tensor("key_scales", key_scales, _dtypes.FP32, shape="[batch, keys], or of pages [pages, page size]", dimensions=(2,), lead=False)
         batch = (rows.shape[0], rows.shape[1])
         if block_table is None:
             if table_starts is not None or max_key_length is not None:

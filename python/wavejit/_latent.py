@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _lengths, _wavejit
+from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, CHECK_LENGTHS, AttentionForwardCall, Call, _cache_type, launches_flag
+from ._calls import BSHD, AttentionForwardCall, Call, _cache_type
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 # Columns of K, and how many of them are V.
 WIDTHS = ((576, 512), (512, 512), (320, 256))
-
-# enum wavejit_row_scales, from 1 on.
-ROW_SCALES = ("in_rows", "behind_rows")
 
 
 def value_dim_of(columns: Any, rope_apart: bool, value_dim: Any) -> Any:
@@ -50,6 +47,9 @@ class AttentionLatentCall(AttentionForwardCall):
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                  cache_dtype: Any = None, stream: object = None) -> None:
+        words = locals()
+        if value_dim is not None:
+            value_dim = _fields.whole("value_dim", value_dim)
         Call.__init__(self, engine, _wavejit.calls.attention_latent(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
@@ -69,20 +69,11 @@ class AttentionLatentCall(AttentionForwardCall):
         self.out = out
 
         sequences = self._starts(queries, query_starts, key_starts)
-        told = self._lengths(sequences, queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
+        self._set(words, sequences=sequences)
+        told = self._lengths(queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
         self._key_lists(queries, indices, counts, slots)
         self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
         self._cache_scale("k_scale", k_scale)
-        if row_scales is not None:
-            if row_scales not in ROW_SCALES:
-                raise InvalidArgument(f"row_scales = {row_scales!r}; accepted: {', '.join(ROW_SCALES)}, or none")
-            self._call.set_number("row_scales", ROW_SCALES.index(row_scales) + 1)
-        self._modifiers(queries.shape[2], queries._dtype, None, None, sinks, softcap, element)
         self.lse = self._lse(queries, lse, query_starts)
-        self._mask(causal, None, causal_prefix)
-        self._call.set_number("splits", splits)
-        if workspace is not None:
-            self._give_workspace(workspace)
-        self._scale_and_flags(scale, compile, (CHECK_LENGTHS if check_lengths else 0) | launches_flag(launches))

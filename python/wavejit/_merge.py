@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _wavejit
 from ._arrays import DeviceArray
-from ._calls import COMPILE, Call
+from ._calls import Call
 from ._errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -36,25 +36,26 @@ class AttentionMergeCall(Call):
 
     def __init__(self, engine: OpenedDevice, outs: Any, lses: Any, *, out: Any = None, lse: Any = True, o_scale: Any = None, out_dtype: Any = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
+        words = locals()
         super().__init__(engine, _wavejit.calls.attention_merge(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         first = self._stack(outs, lses, element) if _is_one(outs) else self._list(outs, lses, element)
         kind = first._dtype
         sizes = first.shape[1:] if _is_one(outs) else first.shape
         wide = (kind,) if kind is not _dtypes.FP32 else (_dtypes.BF16, _dtypes.FP16)
+        of_out = self._result_type(out, element, out_dtype)
         if out is None or isinstance(out, str):
+            of_out = None
             out = _arrays.allocate(engine, sizes, kind if out is None else _dtypes.named(out, "out", (*wide, *_dtypes.RESULTS)))
-        self._tensor("out", out, self._result_type(out, element, out_dtype), shape=OUTPUTS, dimensions=(3, 4), output=True, accepted=(*wide, *_dtypes.RESULTS))
-        self._output_scale(o_scale)
+        written = self._tensor("out", out, of_out, shape=OUTPUTS, dimensions=(3, 4), output=True, accepted=(*wide, *_dtypes.RESULTS))
+        self._check_output_scale(written._dtype, o_scale)
         self.out = out
         self.lse = None
         if lse is not None and lse is not False:
             of_rows = (*sizes[:-3], sizes[-2], sizes[-3])
             self.lse = _arrays.allocate(engine, of_rows, _dtypes.FP32) if lse is True else lse
             self._tensor("lse", self.lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, places=_places_of_sums(self.lse), output=True, accepted=(_dtypes.FP32,))
-        if compile not in COMPILE:
-            raise InvalidArgument(f"compile = {compile!r}; accepted: {', '.join(map(repr, COMPILE))}")
-        self._call.set_number("flags", COMPILE[compile])
+        self._set(words)
 
     def _list(self, outs: Any, lses: Any, element: Any) -> DeviceArray:
         if _is_one(lses) or len(outs) != len(lses) or not 1 <= len(outs) <= MOST_TENSORS:

@@ -41,6 +41,12 @@ class Slots(unittest.TestCase):
                 ENGINE.cache_append(k, None, cache, None, [0, 1, 2], rotary="halves", cos=cos, sin=sin, positions=positions)
                 self.assertEqual(cache[0, :4, 0, (0, 8)].T.tolist(), [[1, 1], [-1, 1], [0, 0], [7, 7]])
 
+    def test_a_position_below_0_has_no_angle_of_a_base(self):
+        cache = numpy.zeros((2, 16, 1, 8), numpy.float16)
+        words = {"rotary": "halves", "rotary_base": 1e4, "positions": [*range(len(SLOTS) - 1), -2]}
+        with self.assertRaisesRegex(wavejit.InvalidArgument, rf"^positions\[{len(SLOTS) - 1}\] = -2; accepted: 0 and more beside rotary_base$"):
+            ENGINE.cache_append(self.k, None, cache, None, SLOTS, **words)
+
     def test_what_are_no_integers(self):
         cache = numpy.zeros((2, 16, 1, 8), numpy.float16)
         for slots, words in ((self.k[:, 0, 0], r"slots: dtype float16; accepted: integers of any width$"), ([1.5] * 9, r"slots: dtype float64; accepted: integers of any width$"),

@@ -89,12 +89,49 @@ class Dense(Case):
         self.assertLess(float(numpy.abs(made.numpy("float32") - scaled).max()), 2.1)  # half of what numbers up to 64 are apart
         merged, _ = ENGINE.attention_merge([scaled[0]] * 2, [numpy.zeros((4, 40), numpy.float32)] * 2, out="int8", o_scale=1)
         self.assertTrue(numpy.array_equal(merged.numpy(), whole[0]))
-        for words, pattern in (({"out": "e4m3"}, "^o_scale = 0; accepted"), ({"out": "e4m3", "o_scale": 0}, "^o_scale = 0; accepted: a positive number"),
-                               ({"out": "e4m3", "o_scale": -1.0}, "^o_scale = -1; accepted"), ({"out": "int8", "o_scale": float("nan")}, "^o_scale = nan"),
-                               ({"o_scale": 1.0}, "^o_scale = 1; accepted: 0 beside"), ({"out": "e4m3", "o_scale": numpy.ones(2, numpy.float32)}, r"^o_scale: shape \(2,\)"),
-                               ({"out": "e5m2", "o_scale": 1.0}, "^out: dtype e5m2; accepted")):
-            with self.subTest(words=words), self.assertRaisesRegex(wavejit.Error, pattern):
+        parts = [q[0]] * 2, [numpy.zeros((4, 40), numpy.float32)] * 2
+        range_of_it = "accepted: a number from 2.-126 to 2.126, or fp32 of one element"
+        for words, pattern in (({"out": "e4m3"}, "^o_scale is missing beside out of e4m3; " + range_of_it),
+                               ({"o_scale": 1.0}, "^o_scale = 1.0 beside out of fp16; accepted: None, or out in 8 bits: 'e4m3', "),
+                               ({"o_scale": numpy.ones(1, numpy.float32)}, "^o_scale: an array beside out of fp16; accepted: None, or out in 8 bits"),
+                               ({"out": "fp32", "o_scale": 1}, "^o_scale = 1 beside out of fp32; accepted: None, or out in 8 bits"),
+                               ({"out_dtype": "e4m3", "o_scale": 1.0}, "^out_dtype = 'e4m3' without out; accepted: out='e4m3' for a new array, or out_dtype beside yours"),
+                               ({"out": "int8", "out_dtype": "e4m3", "o_scale": 1.0}, "^out_dtype = 'e4m3' beside out = 'int8'; accepted: out='e4m3'"),
+                               ({"out": "e4m3", "o_scale": numpy.ones(2, numpy.float32)}, r"^o_scale: shape \(2,\); accepted: one element"),
+                               ({"out": "e5m2", "o_scale": 1.0}, "^out: dtype e5m2; accepted"),
+                               *(({"out": "e4m3", "o_scale": scale}, f"^o_scale = {told}; {range_of_it}")
+                                 for scale, told in ((0, "0"), (-1.0, "-1.0"), (1e-50, "1e-50"), (1e39, "1e.39"), (10**400, "10{79}…"), (float("nan"), "nan"), (numpy.float32(0), r"np.float32\(0.0\)")))):
+            with self.subTest(words=words), self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
                 ENGINE.attention_forward(q, k, v, **words)
+            with self.subTest(words=words, call="merge"), self.assertRaisesRegex(wavejit.InvalidArgument, pattern):
+                ENGINE.attention_merge(*parts, **words)
+        self.assertRaisesRegex(TypeError, "o_scale: a str; accepted: a number, or an array", ENGINE.attention_forward, q, k, v, "e4m3", o_scale="1")
+
+    def test_out_in_8_bits_of_any_head_dim(self):
+        """Rows of O begin at multiples of 16 bytes: new arrays have space behind them, and copies of host memory. What is the caller's is refused by its strides."""
+        for dim in (8, 40, 72):
+            q, k = draw(1, 12, 2, dim), draw(1, 40, 1, dim)
+            scaled = ENGINE.attention_forward(q, k, k, out="fp32").numpy() * (numpy.float32(1) / numpy.float32(0.05))
+            whole = numpy.clip(numpy.rint(scaled), -128, 127).astype(numpy.int8)
+            made = ENGINE.attention_forward(q, k, k, "int8", o_scale=0.05)
+            self.assertEqual(made.shape, q.shape)
+            self.assertTrue(numpy.array_equal(made.numpy(), whole))
+            packed = ENGINE.attention_forward(q, k, k, "int8", o_scale=0.05, query_starts=[0, 7], key_starts=[0, 40])
+            self.assertTrue((packed.numpy()[:, 7:] == 0).all())
+            host = numpy.zeros(q.shape, numpy.int8)
+            ENGINE.attention_forward(q, k, k, host, o_scale=0.05)
+            self.assertTrue(numpy.array_equal(host, whole))
+            room = ENGINE.empty((1, 12, 2, 80), "int8")[..., :dim]
+            ENGINE.attention_forward(q, k, k, room, o_scale=0.05)
+            self.assertTrue(numpy.array_equal(room.numpy(), whole))
+            with self.assertRaisesRegex(wavejit.Unsupported, rf"^out.strides\[2\] = {dim}; accepted: multiples of 16, by space behind rows, beside o in 8 bits"):
+                ENGINE.attention_forward(q, k, k, ENGINE.empty(q.shape, "int8"), o_scale=0.05)
+        with self.assertRaisesRegex(wavejit.Unsupported, r"^out.strides\[2\] = 72; accepted: multiples of 16, "):
+            ENGINE.attention_forward(*[draw(1, 12, 2, 64)] * 3, ENGINE.empty((1, 12, 2, 72), "e4m3")[..., :64], o_scale=1.0)
+        with self.assertRaisesRegex(wavejit.Unsupported, r"^q.strides\[1\] = 76; accepted: multiples of 8, by space behind rows, beside head dim 72, which tiles pad"):
+            ENGINE.attention_forward(ENGINE.empty((1, 12, 1, 76), "fp16")[..., :72], k, k)
+        with self.assertRaisesRegex(wavejit.Unsupported, r"^q.strides\[3\] = 12; accepted: 1 beside head dim 72"):
+            ENGINE.attention_forward(ENGINE.empty((1, 72, 1, 12), "fp16").permute(0, 3, 2, 1), k, k)
 
     def test_its_scale_is_not_written(self):
         """O may not move onto its own scale in a call that was launched before, nor LSE stand there."""
@@ -203,7 +240,7 @@ class Dense(Case):
                 call = ENGINE.attention_forward_call(q, k, v, bias=bias.astype(dtype), bias_by_tile=True)
                 self.assertIn(" bias_by_tile", call.describe())
                 self.assertTrue(numpy.array_equal(call.run().numpy(), ENGINE.attention_forward(q, k, v, bias=bias.astype(dtype)).numpy()))
-        with self.assertRaisesRegex(wavejit.InvalidArgument, "BIAS_BY_TILE without a bias"):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "bias_by_tile = True without a bias"):
             ENGINE.attention_forward(q, k, v, bias_by_tile=True)
 
     def test_no_keys(self):

@@ -59,10 +59,10 @@ class Lists(Case):
         self.assertIn(" lists=64x64 lists_alike", told.describe())
         alike = ENGINE.attention_forward_call(self.q, self.k, self.v, lists=wavejit.BlockLists(**lists, alike=True))
         self.assertEqual(alike.describe(), told.describe())
-        for hints in (["alike"], "lists_alike"):
+        for hints in (["alike"], "lists_alike", None, 3, [["lists_alike"]]):
             with self.assertRaisesRegex(wavejit.InvalidArgument, "^hints = .*; accepted: a list of 'lists_alike'"):
                 ENGINE.attention_forward(self.q, self.k, self.v, hints=hints)
-        with self.assertRaisesRegex(wavejit.InvalidArgument, r"^flags = 2; accepted: 2 \(lists alike\) beside lists.indices"):
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "^hints = 'lists_alike'; accepted: 'lists_alike' beside lists.indices or lists.full_indices only"):
             ENGINE.attention_forward(self.q, self.k, self.v, hints=["lists_alike"])
 
     def test_every_form(self):

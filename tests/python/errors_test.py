@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Bad input: an exception of the right class that names the field, and nothing launched."""
 import inspect
+import re
 import unittest
 
 import numpy
@@ -73,7 +74,7 @@ class Refused(unittest.TestCase):
             with wavejit.Engine(f"sim:{target}") as engine:
                 self.refuses(wavejit.Unsupported, f"head dim 512 has no kernel on {target}; use head dim 256, 192/128, 128 or 64", engine.attention_forward, *(numpy.ones((1, 8, 2, 512), Q.dtype) for _ in range(3)))
                 self.refuses(wavejit.InvalidArgument, "k: dtype uint8; accepted: fp16, e4m3, e5m2", engine.attention_forward, Q, K.view(numpy.uint8), K)
-                self.refuses(wavejit.InvalidArgument, "o_scale = 0; accepted: .* beside o of e4m3", engine.attention_forward, Q, K, K, "e4m3")
+                self.refuses(wavejit.InvalidArgument, "o_scale is missing beside out of e4m3; accepted: ", engine.attention_forward, Q, K, K, "e4m3")
             for word, answer in (("cache=q8_0", "no type of K and V; accepted: cache=e4m3"), ("cache=q4_0", "no type of K and V; accepted: cache=e4m3"),
                                  ("out=e4m3", "not known .did you mean .o=e4m3."), ("dropout=0.1", "not known; accepted: ")):  # fmt: skip
                 self.refuses(wavejit.InvalidArgument, f"'{word}' .* is {answer}", wavejit.explain, f"attention_forward fp16 b1 q1 k64 h8 d128 {word}", target=target)
@@ -118,9 +119,9 @@ class Refused(unittest.TestCase):
 
         lists = wavejit.BlockLists(indices=numpy.zeros((1, 3, 1, 3), numpy.int32))
         for call, words, told in (
-            (forward, {"sinks": ones(3)}, r"sinks: shape \(3,\); accepted: \[4\], one for each head of q$"),
+            (forward, {"sinks": ones(3)}, r"sinks.sizes\[0\] = 3; accepted: 4 \(q.sizes\[2\]\)$"),
             (forward, {"sinks": ones(1, 3)}, r"sinks\.sizes\[1\] = 3; accepted: 4 "),
-            (forward, {"alibi": ones(3)}, r"alibi: shape \(3,\); accepted: \[4\], one for each head of q$"),
+            (forward, {"alibi": ones(3)}, r"alibi.sizes\[0\] = 3; accepted: 4 \(q.sizes\[2\]\)$"),
             (forward, {"out": numpy.ones((1, 7, 4, 64), numpy.float16)}, r"out\.sizes\[1\] \(length\) = 7; accepted: 5 "),
             (forward, {"bias": ones(5, 7)}, r"bias\.sizes\[1\] = 7; accepted: 6 "),
             (forward, {"mask": numpy.ones((3, 5, 6), bool)}, r"mask\.sizes\[0\] = 3; accepted: 1 or 4 "),
@@ -130,7 +131,7 @@ class Refused(unittest.TestCase):
             (forward, {"local_chunk": 4}, "local_chunk: given; accepted: local_chunk with causal and without window$"),
             (forward, {"indices": entries, "second_k": k, "second_v": k, "second_indices": entries}, "second_indices: given; accepted: None, or slots beside indices with slots = True$"),
             (forward, {"lists": lists}, r"lists\.shape\[1\] = 3; accepted: 1, 2"),
-            (latently, {"sinks": ones(3)}, r"sinks: shape \(3,\); accepted: \[16\], one for each head of q$"),
+            (latently, {"sinks": ones(3)}, r"sinks.sizes\[0\] = 3; accepted: 16 \(q.sizes\[2\]\)$"),
             (latently, {"out": numpy.ones((1, 7, 16, 512), numpy.float16)}, r"out\.sizes\[1\] = 7; accepted: 5 "),
             (latently, {"row_scales": "in_rows"}, "row_scales: given; accepted: none beside k of fp16"),
             (backward, {"d_out": numpy.ones((1, 7, 4, 64), numpy.float16)}, r"d_out\.sizes\[1\] = 7; accepted: 5 "),
@@ -143,7 +144,7 @@ class Refused(unittest.TestCase):
             self.assertNotIn("0x", str(caught.exception))
 
     def test_each_name_of_c_has_one_of_python(self):
-        for ours, theirs in {pair for names in wavejit._calls._C_NAMES.values() for pair in names.items()}:
+        for ours, theirs in {pair for names in wavejit._fields.C_NAMES.values() for pair in names.items()}:
             told = wavejit._errors.error_of(1, f"{theirs}.sizes[1] = 3; accepted: 4 ({theirs}.sizes[2])").detail
             ours = ours if "[" in ours or ours not in ("outs", "lses") else f"{ours}[0]"
             self.assertEqual(told, f"{ours}.sizes[1] = 3; accepted: 4 ({ours}.sizes[2])")
@@ -242,13 +243,66 @@ class Refused(unittest.TestCase):
         known = {name for kind in wavejit._engine.FAMILIES.values() for name in inspect.signature(kind).parameters}
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES.values()) - known, set())
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES) & known, set())
-        self.refuses(wavejit.InvalidArgument, "scale = x; accepted: a number", ENGINE.attention_forward, Q, K, K, scale="x")
+        self.refuses(wavejit.InvalidArgument, "scale = 'x'; accepted: a number that fp32 holds", ENGINE.attention_forward, Q, K, K, scale="x")
         self.refuses(wavejit.InvalidArgument, "splits = 1.5; accepted: an integer of 64 bits", ENGINE.attention_forward, Q, K, K, splits=1.5)
         self.refuses(wavejit.InvalidArgument, "splits = ", ENGINE.attention_forward, Q, K, K, splits=1 << 40)
         self.refuses(wavejit.InvalidArgument, "splits", ENGINE.attention_forward, Q, K, K, splits=-1)
         self.refuses(wavejit.InvalidArgument, "softcap", ENGINE.attention_forward, Q, K, K, softcap=-1.0)
         self.refuses(wavejit.InvalidArgument, "compile = 'soon'; accepted: 'wait', 'never', 'behind'", ENGINE.attention_forward, Q, K, K, compile="soon")
         self.refuses(wavejit.InvalidArgument, "key_lengths", ENGINE.attention_forward, Q, K, K, key_lengths=[33], check_lengths=True)
+
+    def test_integers_are_integers(self):
+        """What operator.index takes, in every argument that is one, and nothing that can only be made an integer."""
+        pages, latent = numpy.ones((4, 16, 1, 64), numpy.float16), numpy.ones((1, 1, 16, 576), numpy.float16)
+
+        def forward(**words):
+            return ENGINE.attention_forward(Q, K, K, **words)
+
+        def append(**words):
+            return ENGINE.cache_append(K, K, pages, pages.copy(), list(range(32)), rotary="halves", rotary_base=1e4, positions=list(range(32)), **words)
+
+        def backward(**words):
+            return ENGINE.attention_backward(Q, K, K, Q, numpy.ones((1, 2, 8), numpy.float32), Q, **words)
+
+        def indexer(**words):
+            return ENGINE.sparse_indexer(None, None, None, scores=numpy.zeros((1, 2, 5), numpy.float32), **words)
+
+        def lists(**words):
+            numbers = {"indices": numpy.zeros(1, numpy.int32), "starts": [0, 1], "shape": (1, 1, 1)}
+            return forward(lists=wavejit.BlockLists(**{**numbers, **words}))
+
+        def latently(**words):
+            return ENGINE.attention_latent(latent, K, scale=1.0, **words)
+
+        calls = ((forward, ("splits", "causal_prefix", "max_query_length", "max_key_length", "max_total_keys", "launches")), (lambda **words: forward(causal=True, **words), ("local_chunk",)),
+                 (append, ("rotary_dim",)), (indexer, ("top_k",)), (latently, ("value_dim", "splits", "launches")),
+                 (backward, ("causal_prefix", "max_query_length", "max_key_length")), (lists, ("rows", "keys")))
+        for call, fields in calls:
+            for field in fields:
+                for given in ("3", numpy.float32(2.7), 2.0, numpy.array([2]), 1j):
+                    with self.subTest(field=field, given=given):
+                        self.refuses(wavejit.InvalidArgument, f"^(lists.)?{field} = {re.escape(repr(given))}; accepted: (an integer|None, 1, 2)", call, **{field: given})
+        self.refuses(wavejit.InvalidArgument, "^lists.shape = '1'; accepted: an integer", lists, shape=(1, 1, "1"))
+        for field in ("causal", "check_lengths", "bias_by_tile"):
+            for given in ("3", 2.7, 1.0, -1, None):
+                self.refuses(wavejit.InvalidArgument, f"^{field} = {given!r}; accepted: True, False$", forward, **{field: given})
+        self.refuses(wavejit.InvalidArgument, "^slots = '3'; accepted: True, False$", forward, indices=numpy.zeros((1, 8, 3), numpy.int32), slots="3")
+        for call, field in ((forward, "compile"), (forward, "score_rounding"), (forward, "launches"), (append, "rotary"), (latently, "row_scales")):
+            self.refuses(wavejit.InvalidArgument, rf"^{field} = \['x'\]; accepted: ", call if field != "rotary" else lambda rotary: ENGINE.cache_append(K, K, pages, pages, list(range(32)), rotary=rotary), **{field: ["x"]})
+        self.refuses(wavejit.InvalidArgument, "^sums_before = 3; accepted: a list of 'dq', 'dk_dv'$", backward, sums_before=3)
+        self.assertTrue(ENGINE.attention_forward_call(Q, K, K, splits=numpy.int64(1), causal=numpy.True_, window=(numpy.int8(3), None)).supported())
+
+    def test_numbers_are_what_fp32_holds(self):
+        """A scale that fp32 rounds to 0 would be the default one, and a softcap none."""
+        e4m3 = ENGINE.empty(K.shape, "e4m3")
+        for given, told in ((1e-50, "1e-50"), (1e39, "1e.39"), (10**400, "10{79}…")):
+            for field in ("scale", "softcap"):
+                self.refuses(wavejit.InvalidArgument, f"^{field} = {told}; accepted: a number that fp32 holds", ENGINE.attention_forward, Q, K, K, **{field: given})
+            self.refuses(wavejit.InvalidArgument, f"^k_scale = {told}; accepted: a number that fp32 holds", ENGINE.attention_forward, Q, e4m3, e4m3, k_scale=given)
+
+    def test_flags_of_c_have_pythons_names(self):
+        self.refuses(wavejit.InvalidArgument, "^bias_by_tile = True without a bias; accepted: it beside a bias$", ENGINE.attention_forward, Q, K, K, bias_by_tile=True)
+        self.refuses(wavejit.InvalidArgument, "^scale = 0; accepted: the model's, such as ((?!WAVEJIT).)*$", ENGINE.attention_latent, numpy.ones((1, 1, 16, 576), Q.dtype), numpy.ones((1, 9, 1, 576), Q.dtype), scale=None)
 
     def test_options_and_lines(self):
         self.refuses(TypeError, "'colour' is no option; accepted: device", wavejit.Engine, "sim:gfx950", colour="red")

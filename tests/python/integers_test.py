@@ -92,7 +92,7 @@ class Integers(Case):
             (bad, r"^q_scale\.sizes\[0\] = 3; accepted: 1 or 4", (q, k, v), {"q_scale": [1.0, 2.0, 3.0]}),
             (bad, r"^q_scale: given; accepted: None beside q of fp16: only q in 8 bits has a scale", (draw(1, 3, 4, 64), v, v), {"q_scale": 0.5}),
             (bad, "^v_scale: given; accepted: None beside v of fp16", (q, k, v), {"v_scale": 0.5}),
-            (bad, "score_rounding = 'bf16'; accepted: fp32, fp16$", (q, k, v), {"score_rounding": "bf16"}),
+            (bad, "score_rounding = 'bf16'; accepted: 'fp32', 'fp16'$", (q, k, v), {"score_rounding": "bf16"}),
             (bad, "score_rounding = 1; accepted: 0 beside q", (draw(1, 3, 4, 64), v, v), {"score_rounding": "fp16"}),
             (unsupported, "^q.dtype = int8: .*pages", (q, k.reshape(2, 16, 2, 64), v.reshape(2, 16, 2, 64)), {"block_table": [[0, 1]], "key_lengths": [32]}),
         ):

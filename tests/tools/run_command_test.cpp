@@ -290,8 +290,10 @@ TEST_F(RunCommandTest, LocalChunksAndFlagsOfSequences) {
     expect_close(scratch_, problem);
   }
   expect_refused(call("sim:gfx950", {"--local-chunk", "0"}), 2, "'0' is not accepted; numbers of keys from 1 are");
-  expect_refused(call("sim:gfx950", {"--local-chunk", "24"}), 2, "mask");  // no diagonal
-  expect_refused(call("sim:gfx950", {"--causal-flags", scratch_ / "flags.npy"}), 4, "causal_flags");
+  expect_refused(call("sim:gfx950", {"--local-chunk", "24"}), 2, "--local-chunk 24 needs --causal");  // no diagonal
+  expect_refused(call("sim:gfx950", {"--local-chunk", "24", "--causal", "--window", "3,4"}), 2,
+                 "--local-chunk 24 beside --window 3,4: one of them is accepted");
+  expect_refused(call("sim:gfx950", {"--causal-flags", scratch_ / "flags.npy"}), 2, "needs --causal");
   const std::vector<std::int64_t> three = {3};
   write_text(scratch_ / "flags.npy", npy_bytes(std::vector<float>{1, 1, 1}, three));
   expect_refused(call("sim:gfx950", {"--causal", "--causal-flags", scratch_ / "flags.npy"}), 3,

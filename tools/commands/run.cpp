@@ -152,7 +152,9 @@ std::vector<std::string> runnable_families() {
 std::string problem_of_family(const std::string& given) {
   const std::vector<std::string> names = runnable_families();
   if (std::ranges::find(names, given) != names.end()) return {};
-  return fmt::format("family '{}' is not accepted{}", given, vocabulary::meant_or_list(given, names, {}));
+  const std::string more =
+      find_family(given) == nullptr ? "" : " here, since it has no call over files (`wavejit sweep` runs its lines)";
+  return fmt::format("family '{}' is not accepted{}{}", given, more, vocabulary::meant_or_list(given, names, {}));
 }
 
 // Ends before its engine, also after a failure.
@@ -243,7 +245,9 @@ void add_run(CLI::App& program, Chosen& chosen, const Family& family) {
   arguments->call = family.make_call();
   CLI::App* command =
       program.add_subcommand("run", "Compute one call on your arrays, and check the result if you like");
-  limit(command->add_option("family", arguments->family, family_names())->required(), "FAMILY", problem_of_family);
+  limit(command->add_option("family", arguments->family, fmt::format("{}", fmt::join(runnable_families(), ", ")))
+            ->required(),
+        "FAMILY", problem_of_family);
   if (arguments->call != nullptr) arguments->call->add_options(*command);
   arguments->engine.add_device(*command);
   command->add_flag("--check", arguments->check,

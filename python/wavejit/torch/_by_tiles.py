@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .. import _calls, _dtypes, _masks
+from .. import _dtypes, _fields, _masks
 from .._engine import Engine
 from ._repeats import without_repeats
 
@@ -43,7 +43,7 @@ def _fits(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor,
     if q.dtype not in ELEMENTS or k.dtype is not q.dtype or v.dtype is not q.dtype or any([words.get(name) is not None for name in NOT_BESIDE]):
         return False
     rows, keys = words.get("max_query_length", 0) or q.shape[1], words.get("max_key_length", 0) or k.shape[1]
-    if words.get("splits", 0) > 1 or any([words.get(kind, 0) != 0 for kind in _calls.MASK_KINDS]) or not words.get("window_left", -1) == words.get("window_right", -1) == -1:
+    if words.get("splits", 0) > 1 or any([words.get(kind, 0) != 0 for kind in _fields.MASK_KINDS]) or not words.get("window_left", -1) == words.get("window_right", -1) == -1:
         return False
     if mask.shape[0] not in (1, q.shape[0]) or mask.shape[1] not in (1, q.shape[2]) or mask.shape[2:] != (q.shape[1], keys):
         return False  # the bias says what is wrong

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import _calls, _dtypes
+from .. import _calls, _dtypes, _fields
 from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
 from .._errors import Error, InvalidArgument, error_of
@@ -21,8 +21,9 @@ from ._repeats import changed_once
 
 Words = Mapping[str, Any]
 # In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
-TENSORS = ("bias", "sinks", "alibi", "k_scale", "v_scale", "q_scale", "mask")
-NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts", "first_keys", "causal_flags", "o_scale")
+FAMILY = "attention_forward"
+TENSORS = tuple(_fields.moved(FAMILY, "tensor")[5:])
+NUMBERS = tuple(_fields.moved(FAMILY, "address")[:-1])
 NO_TENSORS = (0,) * len(TENSORS)
 NO_NUMBERS = (0,) * (len(NUMBERS) + 1)  # and the workspace
 OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
@@ -35,7 +36,11 @@ QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
 INTEGERS = torch.int8  # of q and k, beside v of 16 bits, or of k and v
 CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
 WRITTEN = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, INTEGERS)  # of a caller's out, beside o_scale
-DTYPES = {"alibi": torch.float32, "sinks": torch.float32, "k_scale": torch.float32, "v_scale": torch.float32, "q_scale": torch.float32, "o_scale": torch.float32, **dict.fromkeys(NUMBERS[:-2], torch.int32)}
+TYPES = {"fp32": torch.float32, "int32": torch.int32}
+# What rows tell, and of what is set by code: scales of 8 bits; starts and tables.
+DTYPES = {**dict.fromkeys(("k_scale", "v_scale", "q_scale"), torch.float32), **dict.fromkeys(NUMBERS, torch.int32),
+          **{field: TYPES[kind] for field, kind in _fields.types_of(FAMILY).items() if kind in TYPES}}
+DTYPES.pop("causal_flags")
 FLAGS = (torch.bool, torch.int8, torch.uint8)  # of causal_flags
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 # What rows of packed queries that are no sequence's have in out and in LSE: no launch writes them.
@@ -82,7 +87,7 @@ def engine_words(words: Words) -> dict[str, Any]:
         given["score_rounding"] = words["score_rounding"]
     if words.get("hints", ""):
         given["hints"] = words["hints"].split(",")
-    for field in ("max_query_length", "max_key_length", "max_total_keys", *_calls.MASK_KINDS):
+    for field in ("max_query_length", "max_key_length", "max_total_keys", *_fields.MASK_KINDS):
         if words.get(field, 0) != 0:
             given[field] = words[field]
     return given

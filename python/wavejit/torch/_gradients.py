@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from .. import _calls
+from .. import _fields
 from .._errors import Unsupported
 from . import _backward_dispatch, _engines, _no_dims, _dispatch, _seen
 
@@ -91,7 +91,7 @@ def check(q: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> None:
         raise Unsupported(f"q: dtype {q.dtype} beside v of {v.dtype}, and q, k or v requires grad: there is no backward over it; accepted: {INSTEAD}")
     if q.dtype is _dispatch.INTEGERS:
         raise Unsupported(f"q: dtype {q.dtype}, and v requires grad: there is no backward over 8 bits; accepted: {INSTEAD}")
-    for kind in _calls.MASK_KINDS:
+    for kind in _fields.MASK_KINDS:
         if words.get(kind, 0) == 0:
             continue
         raise Unsupported(f"{kind} = {words[kind]}, and q, k or v requires grad: there is no backward of it yet; accepted: {INSTEAD}")

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from .. import _calls
+from .. import _fields
 from .._errors import Error, Unsupported, in_callers_words
 from . import _gradients, _plainly, _dispatch
 from ._faces import Face
@@ -29,7 +29,7 @@ ARGUMENTS = (
     "float softcap=0.0, Tensor? bias=None, Tensor? alibi=None, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, "
     "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0, "
     "Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_scale=None, str score_rounding='fp32', Tensor? table_starts=None, SymInt max_total_keys=0, "
-    + "".join([f"SymInt {kind}=0, " for kind in _calls.MASK_KINDS]) + "Tensor? causal_flags=None, str hints=''"
+    + "".join([f"SymInt {kind}=0, " for kind in _fields.MASK_KINDS]) + "Tensor? causal_flags=None, str hints=''"
 )
 LIBRARY: Any = torch.library.Library("wavejit", "DEF")  # type: ignore[no-untyped-call,unused-ignore]
 LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))

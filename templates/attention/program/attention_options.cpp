@@ -78,6 +78,7 @@ void AttentionOptions::add_to(CLI::App& command) {
 }
 
 Result<void> AttentionOptions::read(const Shape& queries, const Shape& keys) {
+  if (auto mask = mask_.check(); !mask) return mask;
   scale_value_ = parse_finite(scale_).value_or(static_cast<float>(1 / std::sqrt(static_cast<double>(queries[3]))));
   for (const ProgramModifier& option : program_modifiers()) {
     if (!given(option.modifier) || option.given == Given::number) continue;
@@ -97,6 +98,8 @@ Result<void> AttentionOptions::read(const Shape& queries, const Shape& keys) {
 
 Result<void> AttentionOptions::read_flags(std::int64_t batch) {
   if (causal_flags_file_.empty()) return {};
+  if ((mask_.given().bits & WAVEJIT_MASK_CAUSAL) == 0)
+    return failed(ExitCode::usage, "--causal-flags " + causal_flags_file_ + " needs --causal");
   const auto flags = tools::read_npy_whole_numbers("causal-flags", causal_flags_file_);
   if (!flags) return std::unexpected(flags.error());
   if (flags->shape.size() != 1 || flags->shape[0] != batch)

@@ -60,6 +60,21 @@ void MaskOptions::add_to(CLI::App& command, const std::string& row, MaskKinds ki
         fmt::format("numbers of keys from {} are", mask_kinds[i].least));
 }
 
+tools::Result<void> MaskOptions::check() const {
+  const std::int32_t bits = given().bits;
+  for (std::size_t i = 0; i < mask_kinds.size(); ++i) {
+    const MaskKind& kind = mask_kinds[i];
+    if ((bits & kind.bit) == 0) continue;
+    const std::string told = flag_of(kind) + " " + numbers_[i];
+    if ((kind.beside & WAVEJIT_MASK_CAUSAL & ~bits) != 0)
+      return failed(tools::ExitCode::usage, told + " needs --causal");
+    if ((bits & WAVEJIT_MASK_WINDOW & ~kind.beside) != 0)
+      return failed(tools::ExitCode::usage,
+                    fmt::format("{} beside --window {}: one of them is accepted", told, window_));
+  }
+  return {};
+}
+
 wavejit_masking MaskOptions::given() const {
   wavejit_masking mask{};
   if (causal_ || !prefix_.empty()) mask.bits |= WAVEJIT_MASK_CAUSAL;

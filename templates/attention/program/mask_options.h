@@ -8,6 +8,7 @@
 #include <string>
 
 #include "templates/attention/program/score_rules.h"
+#include "tools/exit_code.h"
 #include "wavejit/wavejit.h"
 
 namespace wavejit::attention::program {
@@ -20,6 +21,8 @@ class MaskOptions {
   // `row`: what the help calls a row, "query".
   void add_to(CLI::App& command, const std::string& row, MaskKinds kinds = MaskKinds::windows);
 
+  // What does not go together is told by the options' names.
+  tools::Result<void> check() const;
   wavejit_masking given() const;
   void describe(wavejit_masking& call) const;
 

@@ -21,6 +21,7 @@
 #include "templates/attention_forward/call/checks.h"
 #include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/walks/lists.h"
+#include "templates/attention_forward/kernel/head_dims.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::attention_forward {
@@ -211,6 +212,26 @@ Check check_shapes(const wavejit_attention_forward_arguments& a, Extents& extent
   return {};
 }
 
+// Where no kernel takes a tensor's elements one by one.
+[[gnu::cold]] families::Failure must_be_rows(const Named& named, const std::string& beside) {
+  const wavejit_tensor& t = *named.tensor;
+  const std::int64_t granule = attention::granule_of(t);
+  int wrong = 3;
+  for (int d = 0; d < 3; ++d)
+    if (t.strides[3] == 1 && t.sizes[d] != 1 && t.strides[d] % granule != 0) wrong = d;
+  return bad(WAVEJIT_UNSUPPORTED, std::string(named.name) + ".strides[" + std::to_string(wrong) + "]",
+             std::to_string(t.strides[wrong]),
+             (wrong == 3 ? std::string("1") : "multiples of " + std::to_string(granule) + ", by space behind rows,") +
+                 " beside " + beside);
+}
+// Tiles that pad, and O in 8 bits, whose dims are stored four at a time.
+Check check_scattered_rows(const Named& named, const HeadDims& dims, bool is_output) {
+  if (is_output && is_narrow_type(named.tensor->dtype)) return refuse(must_be_rows(named, "o in 8 bits"));
+  if (has_head_dims(dims) && is_padded(dims))
+    return refuse(must_be_rows(named, "head dim " + to_text(dims) + ", which tiles pad"));
+  return {};
+}
+
 // How a call's rows lie. K and V of vectorised pages: a head of a page as one row, since nothing stands between its
 // elements.
 struct CallRows {
@@ -253,6 +274,10 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
                                .scattered = rows.scattered[i],
                                .read_only = named.tensor != &a.o};
     if (auto tensor = check_tensor(named, rules); !tensor) return tensor;
+    if (rows.scattered[i]) [[unlikely]] {
+      const HeadDims dims = {.qk = static_cast<int>(a.q.sizes[3]), .v = static_cast<int>(a.v.sizes[3])};
+      if (auto whole = check_scattered_rows(named, dims, named.tensor == &a.o); !whole) return whole;
+    }
   }
   if (auto dims = attention::check_head_dims(a.q, a.v); !dims) return dims;
   if (is_paged(a)) [[unlikely]] {

@@ -274,6 +274,10 @@ class AppendRun final : public ArrayRunOf<wavejit_cache_append_arguments, WAVEJI
     }
     const auto positions = token_numbers(positions_file, [&](std::int64_t token) { return token % all_->said.tokens; });
     if (!positions) return std::unexpected(positions.error());
+    if (const auto below = std::ranges::find_if(*positions, [](std::int64_t position) { return position < 0; });
+        below != positions->end())
+      return failed(ExitCode::file, fmt::format("--positions {}: it has {}; whole numbers from 0 are accepted",
+                                                input(positions_file).path, *below));
     for (const std::int64_t position : *positions) all_->positions.push_back(static_cast<std::int32_t>(position));
     return {};
   }
