@@ -9,6 +9,7 @@ from . import _arrays, _device, _dtypes, _wavejit
 from ._arrays import DeviceArray
 from ._calls import Call, _scale_array, _units, _vectorised
 from ._errors import InvalidArgument
+from ._fields import keeps_words
 
 if TYPE_CHECKING:
     from ._dtypes import DType
@@ -41,10 +42,10 @@ class CacheAppendCall(Call):
     _outputs = ("q_out",)
     q_out: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, k: Any, v: Any, k_cache: Any, v_cache: Any, slots: Any, *, q: Any = None, q_out: Any = None,
                  rotary: str | None = None, cos: Any = None, sin: Any = None, rotary_base: float | None = None, rotary_dim: int | None = None,
                  positions: Any = None, k_scale: Any = None, v_scale: Any = None, cache_dtype: Any = None, compile: str = "wait", dtype: Any = None, stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.cache_append(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         keys = self._tensor("k", k, element, shape=ROWS, dimensions=(3, 4), accepted=_dtypes.NARROW)
@@ -63,7 +64,7 @@ class CacheAppendCall(Call):
             self._call.set_number("page_layout", values.ndim - 3 if by_units else 0)
         elif _dimensions(k_cache) == 5:
             self._call.set_number("page_layout", 1)
-        self._set(words)
+        self._set()
         self._scales(k_scale, v_scale)
         tokens = math.prod(keys.shape[:-2])
         self._integers("slot", slots, tokens)

@@ -9,6 +9,7 @@ from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._arrays import DeviceArray
 from ._calls import BSHD, SequencesCall, _bias_type
 from ._errors import InvalidArgument
+from ._fields import keeps_words
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
@@ -37,6 +38,7 @@ class AttentionBackwardCall(SequencesCall):
     d_sinks: Any
     d_bias: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any, lse: Any, d_out: Any, dq: Any = None, dk: Any = None, dv: Any = None, *,
                  d_lse: Any = None, delta: Any = None, sinks: Any = None, d_sinks: Any = False, gradients: str | None = None,
                  sums_before: Sequence[str] = (), sums_behind: Sequence[str] = (), scale: float | None = None, causal: bool = False,
@@ -44,7 +46,6 @@ class AttentionBackwardCall(SequencesCall):
                  query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, max_query_length: int | None = None,
                  max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.attention_backward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype)
         inputs = {field: self._tensor(field, given, None if field == "out" and _is_fp32(given) else element, shape=BSHD, dimensions=(4,))
@@ -60,7 +61,8 @@ class AttentionBackwardCall(SequencesCall):
             written.append(given)
         self.dq, self.dk, self.dv = written
         sequences = self._starts(inputs["q"], query_starts, key_starts)
-        self._set(words, sequences=sequences)
+        self._words["lse"] = lse
+        self._set(sequences=sequences)
         for name, gradients_of in (("dq", (dq,)), ("dk_dv", (dk, dv))):
             if name in (sums_before or ()) and any(gradient is None for gradient in gradients_of):
                 raise InvalidArgument(f"sums_before = {list(sums_before)!r} without {' and '.join(name.split('_'))}; accepted: the sums of the calls before, which this one goes on with")
@@ -69,8 +71,8 @@ class AttentionBackwardCall(SequencesCall):
         if d_sinks is not False:
             self.d_sinks = _arrays.allocate(engine, (sequences, inputs["q"].shape[2]), _dtypes.FP32) if d_sinks is True else d_sinks
             self._tensor("d_sinks", self.d_sinks, _dtypes.FP32, shape="[batch, heads]", dimensions=(2,), output=True, lead=False)
-        max_query_length, max_key_length = [None if given is None else _fields.whole(field, given)
-                                            for field, given in (("max_query_length", max_query_length), ("max_key_length", max_key_length))]
+        max_query_length = _fields.whole_or_none("max_query_length", max_query_length)
+        max_key_length = _fields.whole_or_none("max_key_length", max_key_length)
         known_starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", known_starts, inputs["q"].shape[1], max_query_length, "q", "max_query_length")
         keys = _lengths.Keys(inputs["k"].shape[1], None, max_key_length, _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), None)

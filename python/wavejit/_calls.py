@@ -9,7 +9,7 @@ from . import _arrays, _device, _dtypes, _fields, _lengths, _offline, _wavejit
 from ._arrays import DeviceArray
 from ._dtypes import DType
 from ._errors import Error, InvalidArgument, error_of
-from ._fields import Fields
+from ._fields import Fields, keeps_words
 from ._lists import BlockLists
 
 if TYPE_CHECKING:
@@ -261,6 +261,7 @@ class AttentionForwardCall(SequencesCall):
     out: Any
     lse: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, v: Any, out: Any = None, *, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, local_chunk: int | None = None, causal_flags: Any = None,
                  mask: Any = None, softcap: float | None = None, bias: Any = None, bias_by_tile: bool = False, alibi: Any = None, sinks: Any = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None,
@@ -270,7 +271,6 @@ class AttentionForwardCall(SequencesCall):
                  second_indices: Any = None, second_counts: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, o_scale: Any = None,
                  score_rounding: str = "fp32", hints: Sequence[str] = (), workspace: DeviceArray | None = None,
                  check_lengths: bool = False, compile: str = "wait", dtype: Any = None, cache_dtype: Any = None, out_dtype: Any = None, stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.attention_forward(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
@@ -310,8 +310,8 @@ class AttentionForwardCall(SequencesCall):
 
         sequences = self._starts(queries, query_starts, key_starts)
         if lists is not None and getattr(lists, "alike", False) and isinstance(hints, (list, tuple)):
-            words["hints"] = [*hints, "lists_alike"]
-        self._set(words, sequences=sequences)
+            self._words["hints"] = [*hints, "lists_alike"]
+        self._set(sequences=sequences)
         told = self._lengths(queries, keys, query_starts, key_starts, key_lengths, first_keys, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
@@ -344,8 +344,9 @@ class AttentionForwardCall(SequencesCall):
     def _lengths(self, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
                  paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> _lengths.Keys:
         """Sets them. What the host knows of them is checked."""
-        max_query_length, max_key_length, max_total_keys = [None if given is None else _fields.whole(field, given) for field, given in (
-            ("max_query_length", max_query_length), ("max_key_length", max_key_length), ("max_total_keys", max_total_keys))]
+        max_query_length = _fields.whole_or_none("max_query_length", max_query_length)
+        max_key_length = _fields.whole_or_none("max_key_length", max_key_length)
+        max_total_keys = _fields.whole_or_none("max_total_keys", max_total_keys)
         starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", starts, queries.shape[1], max_query_length, "q", "max_query_length")
         # A page of vectorised keys: [heads, head dim / 8, keys, 8].
@@ -564,10 +565,10 @@ class SoftmaxLseCall(Call):
     weights: Any
     lse: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, scores: Any, weights: Any = True, *, lse: Any = False, scale: float | None = None, causal: bool = False,
                  window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: Any = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.softmax_lse(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         shape = "[batch, heads, queries, keys]"
@@ -579,5 +580,5 @@ class SoftmaxLseCall(Call):
             self._tensor("weights", weights, None, shape=shape, dimensions=(4,), output=True)
             self.weights = weights
         self.lse = _row_sums(self, lse, raw.shape[:3])  # type: ignore[arg-type]
-        self._set(words, batch=raw.shape[0])
+        self._set(batch=raw.shape[0])
         _lengths.check_keys(_lengths.Keys(raw.shape[3], None, None, None, _lengths.known("key_lengths", key_lengths), None))

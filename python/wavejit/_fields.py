@@ -3,12 +3,13 @@
 `__init__` has. What needs the rest of the call stands in the families' own modules."""
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 from . import _arrays, _dtypes, _wavejit
 from ._arrays import DeviceArray
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 CAUSAL, WINDOW, PREFIX = 1, 2, 4
 # Masks with a number of their own: the keyword, and the bit.
 MASK_KINDS = {keyword: bit for bit, _, keyword in _wavejit.mask_kinds()}
+_NUMBERED = {"causal_prefix": PREFIX, **MASK_KINDS}
+_OF_MASKS = frozenset(("causal", "window", *_NUMBERED))
 # Flags that show in no bit of a result, by name.
 HINTS = dict(_wavejit.hints())
 MOST_KEYS = (1 << 31) - 1  # of a side of a window
@@ -44,6 +47,11 @@ FLAGS: dict[str, dict[Any, int]] = {}
 for _word, _value, _bits in _wavejit.call_flags():
     FLAGS.setdefault(_word, {})[_as_written(_value)] = _bits
 SCALE_IS_ZERO = FLAGS.pop("scale")[0]
+_OF_FLAGS = frozenset((*FLAGS, "hints"))
+
+
+def whole_or_none(field: str, given: Any) -> int | None:
+    return None if given is None else whole(field, given)
 
 
 def shown(given: Any) -> str:
@@ -163,12 +171,21 @@ def _either(number: Setter, array: Setter) -> Setter:
     return put
 
 
+def _one_of(words: str) -> dict[Any, int]:
+    return {None if word == "None" else word: place for place, word in enumerate(words.split())}
+
+
+def words_of(family: str, field: str) -> dict[Any, int]:
+    """What a field of some words may be."""
+    return next(_one_of(how.removeprefix("one of ")) for kind, _, told, how, _ in _wavejit.call_fields() if (kind, told) == (family, field))
+
+
 def _setter(c_name: str, how: str) -> Setter:
     if how == "number":
         return _number(c_name)
     kind, _, words = how.partition(" of ")
     if kind == "one":
-        return _words(c_name, {None if word == "None" else word: place for place, word in enumerate(words.split())}, chosen)
+        return _words(c_name, _one_of(words), chosen)
     if kind == "some":
         return _words(c_name, {word: 1 << place for place, word in enumerate(words.split())}, some_of)
     return _array(c_name, how)
@@ -194,16 +211,32 @@ def types_of(family: str) -> dict[str, str]:
     return {told: how.partition(" ")[0] for kind, _, told, how, _ in _wavejit.call_fields() if kind == family and how.endswith("]")}
 
 
+Given = ParamSpec("Given")
+
+
+def keeps_words(make: Callable[Given, None]) -> Callable[Given, None]:
+    """An `__init__` whose arguments that are given by name are kept for `_set`."""
+
+    @functools.wraps(make)
+    def made(*given: Given.args, **words: Given.kwargs) -> None:
+        given[0]._words = words  # type: ignore[attr-defined]
+        make(*given, **words)
+
+    return made
+
+
 class Fields:
     """A call's arguments on their way into the struct of wavejit.h."""
 
     _engine: OpenedDevice
     _call: _wavejit.NativeCall
     _stream: int
+    _words: dict[str, Any]
 
     def __init__(self) -> None:
-        self._setters = SETTERS[type(self._call).__name__]
-        self._c_names = C_NAMES[type(self._call).__name__]
+        family = type(self._call).__name__
+        self._setters = SETTERS[family]
+        self._c_names = C_NAMES[family]
         self._arrays: list[DeviceArray] = []
         self._written: list[list[int | None]] = []
         self._borrows = False
@@ -212,21 +245,27 @@ class Fields:
         self._dimensions: dict[str, tuple[int | None, ...]] = {}
         self._counts: dict[str, int] = {}
 
-    def _set(self, words: Mapping[str, Any], **counts: int) -> None:
+    def _set(self, **counts: int) -> None:
         """Everything that an argument says by itself: what rows set, the mask, the workspace, the flags. `counts`: of axes that must be so long."""
         self._counts = counts
-        for field, put in self._setters.items():
-            given = words.get(field)
+        setters = self._setters
+        for field, given in self._words.items():
             if given is not None:
-                put(self, field, given)
-        if "causal" in words:
-            self._mask(words)
-        if words.get("workspace") is not None:
-            self._give_workspace(words["workspace"])
-        bits = sum([chosen(field, words[field], accepted) for field, accepted in FLAGS.items() if field in words])
-        if "hints" in words:
-            bits |= some_of("hints", words["hints"], HINTS)
-        scale = words.get("scale")
+                put = setters.get(field)
+                if put is not None:
+                    put(self, field, given)
+        get = self._words.get
+        self._mask()
+        workspace = get("workspace")
+        if workspace is not None:
+            self._give_workspace(workspace)
+        bits = 0
+        if not _OF_FLAGS.isdisjoint(self._words):
+            for field, accepted in FLAGS.items():
+                if field in self._words:
+                    bits |= chosen(field, self._words[field], accepted)
+            bits |= some_of("hints", get("hints", ()), HINTS)
+        scale = get("scale")
         if scale is not None and scale == 0:
             bits |= SCALE_IS_ZERO
         if bits:
@@ -308,8 +347,12 @@ class Fields:
         if host is not None:
             self._copies_back.append((host, array))
 
-    def _mask(self, words: Mapping[str, Any]) -> None:
-        mask = CAUSAL if yes("causal", words["causal"]) else 0
+    def _mask(self) -> None:
+        words = self._words
+        if _OF_MASKS.isdisjoint(words):
+            return
+        causal = words.get("causal", False)
+        mask = CAUSAL if causal is not False and yes("causal", causal) else 0
         window = words.get("window")
         if window is not None:
             if not isinstance(window, (tuple, list)) or len(window) != 2:
@@ -319,7 +362,7 @@ class Fields:
             mask |= WINDOW
             for field, side in zip(("window_left", "window_right"), window):
                 self._call.set_number(field, -1 if side is None else side)
-        for field, bit in (("causal_prefix", PREFIX), *MASK_KINDS.items()):
+        for field, bit in _NUMBERED.items():
             given = words.get(field)
             if given is not None:
                 mask |= bit

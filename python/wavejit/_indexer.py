@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._calls import SequencesCall
 from ._errors import InvalidArgument
+from ._fields import keeps_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,12 +38,12 @@ class SparseIndexerCall(SequencesCall):
     counts: Any
     scores: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, queries: Any, keys: Any, weights: Any, top_k: int | None = None, *, key_scales: Any = None, scores: Any = None,
                  indices: Any = None, values: Any = None, counts: Any = None, causal: bool = False, window: Sequence[int | None] | None = None,
                  causal_prefix: int | None = None, key_lengths: Any = None, key_begins: Any = None, key_ends: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_key_length: int | None = None, workspace: DeviceArray | None = None, compile: str = "wait",
                  check_lengths: bool = False, dtype: Any = None, stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.sparse_indexer(engine._open()), stream)
         element = _dtypes.eight_bits(queries) if dtype is None else _dtypes.named(dtype, accepted=_dtypes.INDEXED)
         top = 0 if top_k is None else _fields.whole("top_k", top_k)
@@ -56,7 +57,8 @@ class SparseIndexerCall(SequencesCall):
             # Without a list they are what is wanted.
             wanted = scores if scores is not None or top != 0 else True
             self.scores = self._output("scores", wanted, (*rows, length), _dtypes.FP32)
-        self._set(words, **{"batch": rows[0], "batch · queries": rows[0] * rows[1]})
+        self._words["weights"] = weights
+        self._set(**{"batch": rows[0], "batch · queries": rows[0] * rows[1]})
         self._list(top, rows, indices, values, counts)
         _lengths.check_keys(_lengths.Keys(length, None, None, None, _lengths.known("key_lengths", key_lengths), None))
 

@@ -8,6 +8,7 @@ from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._arrays import DeviceArray
 from ._calls import BSHD, AttentionForwardCall, Call, _cache_type
 from ._errors import InvalidArgument
+from ._fields import keeps_words
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
@@ -41,13 +42,13 @@ class AttentionLatentCall(AttentionForwardCall):
     ((2, 1, 16, 512), (2, 16, 1), 'attention_latent bf16 b2 q1 k4096 h16 d576/512 lse scale=0.07216878')
     """
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, q: Any, k: Any, out: Any = None, *, scale: float, q_rope: Any = None, k_rope: Any = None,
                  indices: Any = None, counts: Any = None, slots: bool = False, second_k: Any = None, second_indices: Any = None, second_counts: Any = None, value_dim: int | None = None, causal: bool = False, causal_prefix: int | None = None, softcap: float | None = None, sinks: Any = None,
                  k_scale: Any = None, row_scales: str | None = None, lse: Any = False, splits: int = 0, launches: int | None = None, query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None,
                  table_starts: Any = None, max_query_length: int | None = None, max_key_length: int | None = None, max_total_keys: int | None = None,
                  workspace: DeviceArray | None = None, check_lengths: bool = False, compile: str = "wait", dtype: Any = None,
                  cache_dtype: Any = None, stream: object = None) -> None:
-        words = locals()
         if value_dim is not None:
             value_dim = _fields.whole("value_dim", value_dim)
         Call.__init__(self, engine, _wavejit.calls.attention_latent(engine._open()), stream)
@@ -69,7 +70,7 @@ class AttentionLatentCall(AttentionForwardCall):
         self.out = out
 
         sequences = self._starts(queries, query_starts, key_starts)
-        self._set(words, sequences=sequences)
+        self._set(sequences=sequences)
         told = self._lengths(queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)

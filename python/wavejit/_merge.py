@@ -9,6 +9,7 @@ from . import _arrays, _dtypes, _wavejit
 from ._arrays import DeviceArray
 from ._calls import Call
 from ._errors import InvalidArgument
+from ._fields import keeps_words
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
@@ -34,9 +35,9 @@ class AttentionMergeCall(Call):
     out: Any
     lse: Any
 
+    @keeps_words
     def __init__(self, engine: OpenedDevice, outs: Any, lses: Any, *, out: Any = None, lse: Any = True, o_scale: Any = None, out_dtype: Any = None, compile: str = "wait", dtype: Any = None,
                  stream: object = None) -> None:
-        words = locals()
         super().__init__(engine, _wavejit.calls.attention_merge(engine._open()), stream)
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.ELEMENTS)
         first = self._stack(outs, lses, element) if _is_one(outs) else self._list(outs, lses, element)
@@ -55,7 +56,7 @@ class AttentionMergeCall(Call):
             of_rows = (*sizes[:-3], sizes[-2], sizes[-3])
             self.lse = _arrays.allocate(engine, of_rows, _dtypes.FP32) if lse is True else lse
             self._tensor("lse", self.lse, _dtypes.FP32, shape=SUMS, dimensions=(2, 3), order=_as_rows, places=_places_of_sums(self.lse), output=True, accepted=(_dtypes.FP32,))
-        self._set(words)
+        self._set()
 
     def _list(self, outs: Any, lses: Any, element: Any) -> DeviceArray:
         if _is_one(lses) or len(outs) != len(lses) or not 1 <= len(outs) <= MOST_TENSORS:

@@ -196,7 +196,7 @@ TEST_F(RunAppendTest, WordsOf8BitsThatDoNotFitAreNamed) {
   numbers("scale.npy", {0.5F, -1});
   wrong({"--cache-dtype", "i8", "--k-scale", scratch_ / "scale.npy"}, 3, "it has -1; finite numbers above 0");
   numbers("positions.npy", {7, 0, -3, 100});
-  wrong({"--k-cache", scratch_ / "keys.npy", "--rotary", "halves", "--positions", scratch_ / "positions.npy"}, 3,
+  wrong({"--rotary", "halves", "--positions", scratch_ / "positions.npy"}, 3,
         "positions.npy: it has -3; whole numbers from 0 are accepted");
 }
 

@@ -215,7 +215,7 @@ class Others(Kept):
                 with self.assertRaisesRegex(Exception, rf"cache_seqlens\[1\] = {lengths[1]}"):
                     compiled(q, caches[2], k, lengths, **words)
                 self.assertTrue(torch.equal(caches[2], start))
-        for name, given, pattern in (("alibi_slopes", torch.ones(5), r"^alibi_slopes: shape \(5,\); accepted: \[2\], one for each head of q"), ("num_splits", -1, "num_splits = -1"), ("softcap", -1.0, "softcap = -1")):
+        for name, given, pattern in (("alibi_slopes", torch.ones(5), r"^alibi_slopes.sizes\[0\] = 5; accepted: 2 \(q.sizes\[2\]\)"), ("num_splits", -1, "num_splits = -1"), ("softcap", -1.0, "softcap = -1")):
             torch._dynamo.reset()
             with self.assertRaisesRegex(Exception, f"^{pattern}"):
                 torch.compile(step, backend="aot_eager", fullgraph=True)(q, caches[2], k, int32(3, 4), **{name: given})

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import _append, _dtypes
+from .. import _append, _dtypes, _fields
 from .._arrays import DeviceArray
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
@@ -15,8 +15,9 @@ from . import _engines, _dispatch
 from ._operators import LIBRARY
 
 # In the order of launch_over: wavejit.h's tensors, and its device numbers.
-TENSORS = ("k", "v", "k_cache", "v_cache", "q", "q_out", "cos", "sin", "k_scale", "v_scale")
-NUMBERS = ("slots", "positions")
+TENSORS = tuple(_fields.moved("cache_append", "tensor"))
+NUMBERS = tuple(_fields.moved("cache_append", "address"))
+ROTARY = _fields.words_of("cache_append", "rotary")
 INTEGERS = (torch.int32, torch.int64)
 
 
@@ -37,8 +38,7 @@ def cache_append(k: torch.Tensor, v: torch.Tensor | None, k_cache: torch.Tensor,
     >>> cache[1, 1, 0].tolist(), cache.sum().item()
     ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 28.0)
     """
-    if rotary not in _append.ROTARY:
-        raise InvalidArgument(f"rotary = {rotary!r}; accepted: {', '.join(map(repr, _append.ROTARY))}")
+    _fields.chosen("rotary", rotary, ROTARY)
     turned = operator(k, v, k_cache, v_cache, slots, q=q, rotary=rotary or "", cos=cos, sin=sin, rotary_base=rotary_base or 0.0, rotary_dim=rotary_dim or 0,
                       positions=positions, k_scale=k_scale, v_scale=v_scale)
     return None if q is None else turned
