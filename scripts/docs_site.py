@@ -130,7 +130,7 @@ def arguments_as_page() -> str:
     page = ["# Python: arguments of calls", "", "Each argument, the calls that take it, and the fields of `wavejit.h` that have its name there.", "",
             "| argument | calls | in C |", "|---|---|---|"]
     in_c: dict[str, list[str]] = {}
-    for _, field, told in _wavejit.call_fields():
+    for _, field, told, _, _ in _wavejit.call_fields():
         in_c.setdefault(re.split(r"[.\[]", told)[0], []).append(field)
     for name in dict.fromkeys(name for names in signatures.values() for name in names):
         fields = ", ".join(f"`{field}`" for field in dict.fromkeys(in_c.get(name, [])))

@@ -172,6 +172,10 @@ class Refused(Case):
             with self.subTest(text), self.assertRaises(wavejit.InvalidArgument) as caught:
                 call()
             self.assertIn(text, str(caught.exception))
+        for field, given in (("splits", "3"), ("splits", numpy.float32(2.7)), ("causal_prefix", 2.0), ("max_key_length", "3"), ("scale", "3"), ("scale", 1e-50)):
+            starts = {"key_starts": jnp.asarray([0, 40])} if field == "max_key_length" else {}
+            with self.subTest(field), self.assertRaisesRegex(wavejit.InvalidArgument, f"^{field} = .*{given if isinstance(given, str) else ''}.*; accepted: an? (integer|number)"):
+                wavejit.jax.attention(*tensors((1, 24, 40, 4, 2, 64, 64)), causal=True, **starts, **{field: given})
         with self.assertRaisesRegex(TypeError, "scale: a traced value; accepted: a number"):
             jax.jit(lambda scale: of(q, k, v, scale=scale))(0.5)
         with self.assertRaisesRegex(TypeError, "^attention: 'sm_scale' is no argument; use scale; accepted: q, k, v, scale, causal, "):

@@ -14,12 +14,12 @@ from jax.custom_derivatives import SymbolicZero
 
 from .. import _dtypes, _masks
 from .._errors import InvalidArgument, Unsupported
+from .._fields import CAUSAL, FLAGS, MOST_KEYS, PREFIX, SCALE_IS_ZERO, WINDOW, in_fp32, shown, whole, whole_or_none
 from .._other_names import refuses_by_name
 from . import _batching, _engines
 from ._ffi import BACKWARD, FORWARD, Words, out_type, varying
 
-CAUSAL, WINDOW, PREFIX = 1, 2, 4
-SCALE_IS_ZERO, BIAS_BY_TILE = 4, 128
+BIAS_BY_TILE = FLAGS["bias_by_tile"][True]
 BSHD = "[batch, length, heads, head dim]"
 QUERIES = (jnp.float16, jnp.bfloat16)
 CACHES = (jnp.float8_e4m3fn, jnp.float8_e5m2, jnp.float8_e4m3fnuz, jnp.float8_e5m2fnuz, jnp.int8)
@@ -27,7 +27,6 @@ HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v: 
 WITHOUT_GRADIENT = {"alibi": "slopes are constants of a model", "k_scale": "scales of a cache have no gradient", "v_scale": "scales of a cache have no gradient"}
 INSTEAD = "jax.lax.stop_gradient of it"
 PADDED_KEYS = 8  # rows of a bias begin at multiples of this many elements
-MOST_KEYS = (1 << 31) - 1  # of a side of a window
 FEWEST_DIMS, MOST_DIMS = 8, 256  # of a head, in multiples of the first
 
 Operands = dict[str, Any]
@@ -72,6 +71,7 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
     >>> jax.jit(wavejit.jax.attention, static_argnames="causal")(q, q[:, :, :2], v, causal=True)[0, :, 0, 0].tolist()
     [0.0, 0.5, 1.0]
     """
+    splits, causal_prefix = whole("splits", splits), whole_or_none("causal_prefix", causal_prefix)
     operands: Operands = {"q": jnp.asarray(q), "k": jnp.asarray(k), "v": jnp.asarray(v)}
     _check_arrays(operands, paged=block_table is not None)
     q, k, v = operands["q"], operands["k"], operands["v"]
@@ -178,7 +178,9 @@ def _number(field: str, given: Any) -> float:
         return 0.0
     if isinstance(given, jax.core.Tracer):
         raise TypeError(f"{field}: a traced value; accepted: a number, which is part of the program (jit's static_argnames)")
-    number = float(given)
+    if not hasattr(given, "__float__"):
+        raise InvalidArgument(f"{field} = {shown(given)}; accepted: a number")
+    number = in_fp32(field, given)
     if not math.isfinite(number) or (field == "softcap" and number < 0):
         raise InvalidArgument(f"{field} = {number}; accepted: {'0 or more' if field == 'softcap' else 'a finite number'}")
     return number
@@ -189,7 +191,7 @@ def _longest(field: str, given: int | None, allowed: int) -> int:
         return allowed
     if not allowed:
         raise InvalidArgument(f"{field} = {given}; accepted: None beside arrays that are dense")
-    if not 0 <= given <= allowed:
+    if not 0 <= whole(field, given) <= allowed:
         raise InvalidArgument(f"{field} = {given}; accepted: 0 … {allowed}")
     return given
 
