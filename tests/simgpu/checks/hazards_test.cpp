@@ -291,6 +291,23 @@ const Case chains[] = {{"DotChain", "gfx942", low_dot, 0, low_dot, machine_low_d
 // Those of `mixtures`, below.
 std::vector<Case> mixed_ways();
 
+// A product of sixteen passes on gfx950 and who reads it so many wait states later; `needed`: how many there are when
+// LLVM's recognizer is done.
+Case after_sixteen_passes(int states, int needed) {
+  std::string waits;
+  for (int left = states; left > 0; left -= std::min(left, 8))
+    waits += std::format("\n    S_NOP {}", std::min(left, 8) - 1);
+  return {std::format("SixteenPassesAnd{}", states),
+          "gfx950",
+          "v_mfma_f32_32x32x4_2b_f16 v[16:47], v[0:1], v[4:5], v[16:47]",
+          needed,
+          "v_add_f32 v10, v40, v40",
+          "v[16:47] = V_MFMA_F32_32X32X4F16_vgprcd_e64 v[0:1], v[4:5], v[16:47], 0, 0, 0 +float" + waits,
+          "v10 = V_ADD_F32_e32 v40, v40 +float"};
+}
+// LLVM 22 inserts nothing behind exactly 19 (llvm/llvm-project#222040): when that changes, the second row says so.
+const Case distances[] = {after_sixteen_passes(18, 20), after_sixteen_passes(19, 19), after_sixteen_passes(20, 20)};
+
 // Every case for one target through LLVM's hazard recognizer, at once: starting llc takes longer than a case. Of each
 // case by its name, what came out.
 std::map<std::string, std::string> recognized(const std::string& target) {
@@ -303,6 +320,7 @@ std::map<std::string, std::string> recognized(const std::string& target) {
   };
   std::ranges::for_each(cases, add);
   std::ranges::for_each(chains, add);
+  std::ranges::for_each(distances, add);
   for (const Case& way : mixed_ways()) add(way);
   written.close();
   const std::string command =
@@ -353,6 +371,12 @@ TEST_P(HazardChain, NeedsNoWaitStates) {
 }
 INSTANTIATE_TEST_SUITE_P(Each, HazardChain, ::testing::ValuesIn(chains),
                          [](const auto& info) { return info.param.name; });
+
+TEST(Hazards, TheCompilerLeavesOutTheTwentiethWaitState) {
+  for (const Case& distance : distances) expect_inserted(distance);
+  EXPECT_THAT(run(distances[0], 19).names(), ElementsAre("hazards"));
+  EXPECT_THAT(run(distances[0], 20).findings, IsEmpty());
+}
 
 // Another matrix instruction that goes on with a result waits as for a part of it (llvm/llvm-project#218363). LLVM 22
 // knows nothing of it, but for the two states of two passes: when that changes, `inserted` says so.

@@ -36,9 +36,10 @@ bool is_addend(const Instruction& instruction, const Effects& effects, const Reg
 
 }  // namespace
 
-void Hazards::prepare(const targets::Target& target) {
+void Hazards::prepare(const targets::Target& target, Rules rules) {
   pipe_ = &isa::matrix_pipe(target);
   extra_wait_states_ = pipe_->wide ? 1 : 0;
+  distrusts_packed_fma_ = pipe_->wide && rules == Rules::strict;
   clock_ = 1000;  // everything before the start is long past
   overwrite_until_ = store_until_ = 0;
   in_danger_.clear();
@@ -171,6 +172,13 @@ void Hazards::look(Wave& wave, const Instruction& instruction, const Effects& ef
   const bool is_memory = instruction.instruction_class == InstructionClass::lds ||
                          (instruction.instruction_class == InstructionClass::memory && effects.counts_vector);
   const bool is_vector = effects.vector_alu;
+  if (is_vector && distrusts_packed_fma_ && may_lose_an_addition(instruction) &&
+      worth_reporting(wave, instruction, Check::hazards)) {
+    report(
+        wave, instruction, Check::hazards, -1,
+        "takes the high half of its second source for its low result: gfx950 was seen to leave out that addition now "
+        "and then (ROCm/rocMLIR#2459)");
+  }
   if (is_matrix || is_memory || is_vector) {
     Use read = Use::vector_read;
     if (is_memory) read = Use::memory_read;

@@ -8,12 +8,13 @@
 #include "simgpu/checkers/facts/effects.h"
 #include "simgpu/checkers/facts/hazard_rules.h"
 #include "simgpu/machine/wave/wave.h"
+#include "simgpu/process/config.h"
 
 namespace wavejit::simgpu::checks {
 
 class Hazards {
  public:
-  void prepare(const targets::Target& target);
+  void prepare(const targets::Target& target, Rules rules);
   // An instruction that is about to run.
   void step(Wave& wave, const Instruction& instruction, const Effects& effects) {
     if (effects.asks_hazards || in_danger_.meets(effects.touched)) look(wave, instruction, effects);
@@ -51,6 +52,7 @@ class Hazards {
 
   const isa::MatrixPipe* pipe_ = nullptr;
   int extra_wait_states_ = 0;
+  bool distrusts_packed_fma_ = false;
   std::uint32_t clock_ = 0;
   std::uint32_t overwrite_until_ =
       0;  // until when results of matrix instructions and dot products must not be overwritten

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "simgpu/checkers/checks/rdna4_hazards.h"
 
+#include <algorithm>
 #include <format>
 #include <string>
 
+#include "simgpu/machine/decode/dual.h"
 #include "simgpu/machine/launch/finding.h"
 
 namespace wavejit::simgpu::checks {
@@ -13,6 +15,9 @@ bool is_vcc(unsigned index) { return index == sgpr_vcc || index == sgpr_vcc + 1;
 // M0 and EXEC are no registers of that file.
 bool is_followed(unsigned index) { return index < sgpr_m0; }
 
+// What keeps a dual instruction from reading a DPP instruction's result too early, by trial on a gfx1150.
+constexpr std::uint64_t permuted_states = 26;
+
 bool overlap(const Operand& a, const Operand& b) {
   return a.is_vector() && b.is_vector() && a.index < b.index + b.dwords && b.index < a.index + a.dwords;
 }
@@ -20,7 +25,10 @@ bool overlap(const Operand& a, const Operand& b) {
 }  // namespace
 
 void Rdna4Hazards::prepare(Rules rules) {
-  halves_differ_ = rules == Rules::strict;
+  is_strict_ = rules == Rules::strict;
+  permuted_.fill({});
+  clock_ = permuted_states;
+  last_permuted_ = 0;
   vcc_written_ = {};
   read_by_vector_.fill(false);
   written_.fill({});
@@ -37,8 +45,9 @@ void Rdna4Hazards::forget(Writer by, bool of_vcc, bool of_others) {
   }
 }
 
-// va_sdst in bits 11:9, va_vcc in bit 1, sa_sdst in bit 0.
+// va_vdst in bits 15:12, va_sdst in bits 11:9, va_vcc in bit 1, sa_sdst in bit 0.
 void Rdna4Hazards::wait_alu(std::uint32_t fields) {
+  if (((fields >> 12) & 15) == 0) last_permuted_ = 0;
   if ((fields & 1) == 0) forget(Writer::scalar, true, true);
   if ((fields & 2) == 0) forget(Writer::vector, true, false);
   if (((fields >> 9) & 7) == 0) forget(Writer::vector, false, true);
@@ -87,12 +96,51 @@ void Rdna4Hazards::write(const Instruction& instruction, const Registers& range,
     if (!is_followed(i) || !read_by_vector_[i / 2]) continue;
     const Written written = {.by = is_vector ? Writer::vector : Writer::scalar, .instruction = &instruction};
     if (is_vcc(i)) vcc_written_ = written;
-    if (!is_vcc(i) || halves_differ_) written_[i] = written;
+    if (!is_vcc(i) || is_strict_) written_[i] = written;
     any_written_ = true;
   }
 }
 
+void Rdna4Hazards::check_dual(Wave& wave, const Instruction& instruction) {
+  const Dual& dual = dual_of(instruction);
+  for (unsigned i = 0; i < std::min(dual.first.source_count, dual.second.source_count); ++i) {
+    const Operand& x = dual.first.source[i];
+    const Operand& y = dual.second.source[i];
+    if (!x.is_vector() || !y.is_vector() || ((x.index ^ y.index) & 1) != 0) continue;
+    for (const Operand* source : {&x, &y}) {
+      const Permuted& made = permuted_[source->index];
+      if (made.by == nullptr || clock_ - made.clock > permuted_states) continue;
+      if (!worth_reporting(wave, instruction, Check::hazards, made.by)) return;
+      report(wave, instruction, Check::hazards, -1,
+             std::format("reads v{} {} wait states after {} as one of two {} registers; gfx11 needs {}, or s_wait_alu "
+                         "with va_vdst 0 (ROCm/aotriton#183)",
+                         source->index, clock_ - made.clock - 1, name_instruction(*made.by),
+                         source->index % 2 == 0 ? "even" : "odd", permuted_states),
+             {.instruction = made.by, .wave = wave.index});
+      return;
+    }
+  }
+}
+
+void Rdna4Hazards::note_vectors(const Instruction& instruction, const Effects& effects) {
+  const bool permutes = instruction.encoding == Encoding::dpp;
+  if (!permutes && clock_ - last_permuted_ > permuted_states) return;
+  if (last_permuted_ == 0) permuted_.fill({});
+  if (permutes) last_permuted_ = clock_;
+  for (unsigned i = 0; i < effects.write_count; ++i) {
+    const Registers& range = effects.writes[i];
+    for (unsigned at = range.first; !range.scalar && at < range.first + unsigned{range.count}; ++at) {
+      permuted_[at] = {.by = permutes ? &instruction : nullptr, .clock = clock_};
+    }
+  }
+}
+
 void Rdna4Hazards::step(Wave& wave, const Instruction& instruction, const Effects& effects) {
+  clock_ += effects.wait_states;
+  if (is_strict_) {
+    if (effects.action == Action::dual && last_permuted_ != 0) check_dual(wave, instruction);
+    note_vectors(instruction, effects);
+  }
   if (effects.action == Action::wait_alu) return wait_alu(instruction.immediate);
   const bool is_matrix = effects.action == Action::matrix;
   const bool is_vector = effects.vector_alu || is_matrix;

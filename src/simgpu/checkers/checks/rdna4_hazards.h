@@ -12,6 +12,10 @@
 //    to buffers and scalar loads wait for all of it; those by a global, flat or scratch address and to LDS do not.
 //    VCC's halves have one state in LLVM: who writes one of them last says what is waited for before either is read.
 //    Nobody has said whether the hardware joins them, so Rules::strict asks for what each half was written by, too.
+//  * Under Rules::strict: a dual instruction whose halves both read an even, or both an odd, register as the same source,
+//    one of which a DPP instruction wrote: 26 instructions or wait states later, or behind va_vdst 0. gfx11 gave old
+//    values there (ROCm/aotriton#183: 16 were too few, 26 enough; llvm/llvm-project#220348 forbids such pairs on gfx11).
+//    Of RDNA4 nobody has reported it, nor that it is free of it.
 #pragma once
 
 #include <array>
@@ -41,13 +45,24 @@ class Rdna4Hazards {
   void report_written(Wave& wave, const Instruction& instruction, unsigned index, Written& written);
   void read(Wave& wave, const Instruction& instruction, const Registers& range, bool is_vector);
   void write(const Instruction& instruction, const Registers& range, bool is_vector);
+  void check_dual(Wave& wave, const Instruction& instruction);
+  void note_vectors(const Instruction& instruction, const Effects& effects);
 
   static constexpr unsigned tracked_registers = 128;
   std::array<bool, tracked_registers / 2> read_by_vector_{};  // by pairs
   std::array<Written, tracked_registers> written_{};
   Written vcc_written_;  // either half
-  bool halves_differ_ = false;
+  bool is_strict_ = false;
   bool any_written_ = false;
+  // Results of DPP instructions, and when they were made.
+  struct Permuted {
+    const Instruction* by = nullptr;
+    std::uint64_t clock = 0;
+  };
+  static constexpr unsigned vector_registers = 256;
+  std::array<Permuted, vector_registers> permuted_{};
+  std::uint64_t clock_ = 0;                   // wait states since the wave began
+  std::uint64_t last_permuted_ = 0;           // 0: none yet
   const Instruction* last_vector_ = nullptr;  // WMMA included
   bool last_wrote_exec_ = false;              // as v_cmpx does
 };

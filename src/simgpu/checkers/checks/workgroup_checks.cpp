@@ -84,7 +84,7 @@ void WorkgroupChecks::prepare(Launch& launch, Workgroup& workgroup, std::uint64_
       wave.definedness.prepare(*workgroup.waves[i], given);
     }
     if (on(Check::hazards) && is_rdna4_) wave.rdna4_hazards.prepare(launch.settings.rules);
-    if (on(Check::hazards) && !is_rdna4_) wave.hazards.prepare(*launch.target);
+    if (on(Check::hazards) && !is_rdna4_) wave.hazards.prepare(*launch.target, launch.settings.rules);
   }
 }
 

@@ -217,7 +217,7 @@ class Describer {
     }
     if (effects_.vector_alu) {
       effects_.product = vector_product();
-      if (instruction_.encoding == Encoding::dpp) effects_.asks_hazards = true;
+      if (instruction_.encoding == Encoding::dpp || may_lose_an_addition(instruction_)) effects_.asks_hazards = true;
     }
     if (effects_.lds_dma || record_.reads_m0) effects_.asks_hazards = true;
   }

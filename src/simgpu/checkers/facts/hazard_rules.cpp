@@ -93,6 +93,12 @@ Product matrix_product(const Instruction& instruction) {
   return shape.a == isa::Element::f32 ? Product::matrix_f32 : Product::matrix;
 }
 
+bool may_lose_an_addition(const Instruction& instruction) {
+  constexpr unsigned of_second_source = 2;
+  const bool is_fma = instruction.record->kind == IssueKind::packed && instruction.source_count == 3;
+  return is_fma && (instruction.op_sel & 7) == of_second_source;
+}
+
 unsigned matrix_passes(const Instruction& instruction, const isa::MatrixPipe& pipe) {
   return isa::matrix_passes(*instruction.record->shape, pipe, instruction.cbsz, instruction.blgp);
 }

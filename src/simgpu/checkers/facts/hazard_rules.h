@@ -85,4 +85,8 @@ std::span<const HazardRule> hazard_rules();
 unsigned matrix_passes(const Instruction& instruction, const isa::MatrixPipe& pipe);
 Product matrix_product(const Instruction& instruction);
 
+// v_pk_fma_f32 with op_sel:[0,1,0], of which ROCm/rocMLIR#2459 reports that gfx950 now and then leaves out the low half's
+// addition. LLVM 22 makes it, so that only Rules::strict reports it.
+bool may_lose_an_addition(const Instruction& instruction);
+
 }  // namespace wavejit::simgpu::checks
