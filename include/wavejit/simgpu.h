@@ -7,8 +7,8 @@
  *
  * A program that does not know this header configures the same things by environment variables, read once at the first
  * call into the library: WAVEJIT_DEVICE=sim:<target>[xN[:<ordinal>]], WAVEJIT_SIM_SCHEDULE, WAVEJIT_SIM_SEED,
- * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random,
- * WAVEJIT_SIM_RULES=compiler|strict, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
+ * WAVEJIT_SIM_THREADS, WAVEJIT_SIM_CHECK=all|none|<list>, WAVEJIT_SIM_ARRIVAL=early|late|random|
+ * unordered, WAVEJIT_SIM_RULES=compiler|strict, WAVEJIT_SIM_ENGINE=interpret|compile, WAVEJIT_SIM_TRANSLATE_AFTER,
  * WAVEJIT_SIM_INSTRUCTION_LIMIT, WAVEJIT_SIM_MATRIX=sequential|cdna3|seeded[:<number>],
  * WAVEJIT_SIM_TRANSCENDENTALS=nearest|seeded[:<number>]. A value that is not understood is said on stderr and ignored;
  * a value of CHECK, RULES, MATRIX or TRANSCENDENTALS that is not understood ends the program with exit code 2.
@@ -67,7 +67,9 @@ enum wavejit_simgpu_arrival {
   WAVEJIT_SIMGPU_ARRIVES_EARLY = 0,     /* at once */
   WAVEJIT_SIMGPU_ARRIVES_LATE = 1,      /* at the s_waitcnt that covers them: what reads them before gets old data */
   WAVEJIT_SIMGPU_ARRIVES_AT_RANDOM = 2, /* somewhere in between, from `seed` */
-  WAVEJIT_SIMGPU_ARRIVES_IN_TIME = 3    /* of the schedule WAVEJIT_SIMGPU_TIMED alone */
+  WAVEJIT_SIMGPU_ARRIVES_IN_TIME = 3,   /* of the schedule WAVEJIT_SIMGPU_TIMED alone */
+  WAVEJIT_SIMGPU_ARRIVES_UNORDERED = 4  /* late, and loads straight into LDS land in any order: only vmcnt(0) waits for
+                                           a certain one. The ISA promises the order; this finds who needs it */
 };
 
 /* What a kernel is held to where LLVM's backend counts on more than the ISA's words promise. docs/simulated-gpu.md says

@@ -97,7 +97,7 @@ WAVEJIT_SIMGPU_API int wavejit_simgpu_set_settings(const struct wavejit_simgpu_s
     return hip_error_invalid_value;
   }
   if ((settings->checks & ~all_checks) != 0 || settings->arrival < WAVEJIT_SIMGPU_ARRIVES_EARLY ||
-      settings->arrival > WAVEJIT_SIMGPU_ARRIVES_IN_TIME) {
+      settings->arrival > WAVEJIT_SIMGPU_ARRIVES_UNORDERED) {
     return hip_error_invalid_value;
   }
   if (settings->schedule < WAVEJIT_SIMGPU_IN_ORDER || settings->schedule > WAVEJIT_SIMGPU_TIMED ||

@@ -286,7 +286,7 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   command->add_option("--ignore", arguments->ignore,
                       "findings that are not said: a list of checks, each of some kernels (bounds:Cijk_*) or of all");
   command->add_option("--arrival", arguments->arrival, "when results of memory arrive")
-      ->check(CLI::IsMember({"early", "late", "random"}));
+      ->check(CLI::IsMember({"early", "late", "random", "unordered"}));
   command
       ->add_option("--rules", arguments->rules,
                    "what checks and late arrival hold a kernel to: what compilers count on, or every wait")

@@ -71,7 +71,8 @@ std::optional<double> parse_sample(const std::string& text) {
   return value && *value > 0 ? value : std::nullopt;
 }
 
-// "in_order", "reverse", "random", each with a seed of its own unless ":<seed>" says another.
+// "in_order", "reverse", "random", "unordered" (at random, and LDS DMA in any order), each with a seed of its own unless
+// ":<seed>" says another.
 std::optional<sweep::Schedule> parse_schedule(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string order = text.substr(0, colon);
@@ -82,9 +83,11 @@ std::optional<sweep::Schedule> parse_schedule(const std::string& text) {
   }
   for (const auto& [name, value, usual] :
        {std::tuple("in_order", WAVEJIT_SIMGPU_IN_ORDER, 1), std::tuple("reverse", WAVEJIT_SIMGPU_REVERSE, 2),
-        std::tuple("random", WAVEJIT_SIMGPU_RANDOM, 3)}) {
-    if (order == name)
-      return sweep::Schedule{.order = value, .seed = seed.value_or(static_cast<std::uint64_t>(usual)), .text = text};
+        std::tuple("random", WAVEJIT_SIMGPU_RANDOM, 3), std::tuple("unordered", WAVEJIT_SIMGPU_RANDOM, 4)}) {
+    if (order != name) continue;
+    const auto arrival = order == "unordered" ? std::optional(WAVEJIT_SIMGPU_ARRIVES_UNORDERED) : std::nullopt;
+    return sweep::Schedule{
+        .order = value, .arrival = arrival, .seed = seed.value_or(static_cast<std::uint64_t>(usual)), .text = text};
   }
   return std::nullopt;
 }
@@ -335,13 +338,13 @@ void add_sweep(CLI::App& program, Chosen& chosen) {
           "auto, generic, dualwave, interleaved; may be given several times (default: $WAVEJIT_PIPELINE, then auto)")
       ->type_name("PIPELINE")
       ->allow_extra_args(false);
-  limit(
-      command
-          ->add_option("--schedule", arguments->schedules,
-                       "simulated GPU: in_order, reverse, random, each with :<seed> if you like; may be given several "
-                       "times, and the bits must be the same under all")
-          ->allow_extra_args(false),
-      "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, each with :<seed> or without,"));
+  limit(command
+            ->add_option(
+                "--schedule", arguments->schedules,
+                "simulated GPU: in_order, reverse, random, unordered (at random, and LDS DMA lands in any order), each "
+                "with :<seed> if you like; may be given several times, and the bits must be the same under all")
+            ->allow_extra_args(false),
+        "SCHEDULE", judged_by(parse_schedule, "in_order, reverse, random, unordered, each with :<seed> or without,"));
   limit(command
             ->add_option(
                 "--limits", arguments->limits,

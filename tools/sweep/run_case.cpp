@@ -87,6 +87,7 @@ class CaseRun {
     if (schedule != nullptr) {
       now.schedule = schedule->order;
       now.seed = schedule->seed;
+      if (schedule->arrival) now.arrival = *schedule->arrival;
     }
     now.workgroup_first = workgroups.first;
     now.workgroup_step = workgroups.step;

@@ -16,6 +16,7 @@ namespace wavejit::tools::sweep {
 
 struct Schedule {
   wavejit_simgpu_schedule order = WAVEJIT_SIMGPU_IN_ORDER;
+  std::optional<wavejit_simgpu_arrival> arrival = {};  // nothing: as for all schedules
   std::uint64_t seed = 1;
   std::string text;
 };

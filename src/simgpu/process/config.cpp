@@ -141,8 +141,11 @@ void read_checks(Settings& settings) {
       settings.arrival = Arrival::late;
     } else if (value == "random") {
       settings.arrival = Arrival::random;
+    } else if (value == "unordered") {
+      settings.arrival = Arrival::unordered;
     } else {
-      warn("WAVEJIT_SIM_ARRIVAL", value, "early, late or random", settings.arrival == Arrival::late ? "late" : "early");
+      warn("WAVEJIT_SIM_ARRIVAL", value, "early, late, random or unordered",
+           settings.arrival == Arrival::late ? "late" : "early");
     }
   }
 }

@@ -15,8 +15,9 @@ namespace wavejit::simgpu {
 enum class Schedule : std::int32_t { in_order = 0, reverse = 1, random = 2, timed = 3 };
 
 // When results of memory instructions become visible: at issue, at the wait that covers them, somewhere in between, or
-// when their time has come (of the schedule `timed` alone).
-enum class Arrival : std::int32_t { early = 0, late = 1, random = 2, timed = 3 };
+// when their time has come (of the schedule `timed` alone). `unordered`: as `late`, and loads straight into LDS land in
+// any order, so that a count says how many are on their way and not which.
+enum class Arrival : std::int32_t { early = 0, late = 1, random = 2, timed = 3, unordered = 4 };
 
 // What executes instructions where nothing is checked and nobody keeps time: handlers one after the other, or host code
 // made from the blocks that run often.

@@ -105,7 +105,7 @@ TEST_P(Waits, TheMissingOneIsReported) {
 }
 
 TEST_P(Waits, WithItThereIsSilence) {
-  for (const Arrival arrival : {Arrival::early, Arrival::late, Arrival::random}) {
+  for (const Arrival arrival : {Arrival::early, Arrival::late, Arrival::random, Arrival::unordered}) {
     Buffer<std::uint32_t> memory(64, 7);
     const Checked checked = run_checked(kernel_of(GetParam(), true), {memory.address(), 0}, {.arrival = arrival});
     EXPECT_THAT(checked.findings, IsEmpty()) << checked.text();

@@ -285,7 +285,9 @@ void Arrivals::deliver_older(Wave& wave, std::uint64_t issued) {
 }
 
 void Arrivals::deliver_all(Wave& wave, Queue& queue) {
-  for (const auto& operation : queue) deliver(wave, *operation);
+  for (const auto& operation : queue) {
+    if (operation->flat || !is_unordered(*operation)) deliver(wave, *operation);
+  }
 }
 
 // Results of one queue come in order; so do their effects.
@@ -364,6 +366,8 @@ void Arrivals::issue(Wave& wave, const Instruction& instruction, const Effects& 
   const unsigned most_of_lds = instruction.record->split_counters ? most_split : most_local;
   // A full counter holds the wave back until something has arrived.
   if (is_vector && queue.size() >= most_vector) wait_vector(wave, queue, most_vector - 1);
+  // What lands in any order stays in the queue until all have: the oldest goes, so that a loop does not fill memory.
+  if (is_vector && arrival_ == Arrival::unordered && queue.size() >= most_vector) complete(wave, queue, 0);
   if (!is_vector && local_queue_.size() >= most_of_lds) {
     while (local_queue_.size() > most_of_lds - 1) complete(wave, local_queue_, 0);
   }

@@ -119,7 +119,12 @@ class Arrivals {
   void execute(Wave& wave, Operation& operation) const;
   void deliver_all(Wave& wave, Queue& queue);
   void complete(Wave& wave, Queue& queue, std::size_t index);
+  // Whether the operation may be over before or after others whatever the order of issue, though a counter counts it.
+  bool is_unordered(const Operation& operation) const {
+    return operation.flat || (arrival_ == Arrival::unordered && operation.effects->lds_dma);
+  }
   void wait_vector(Wave& wave, Queue& queue, unsigned count);
+  void land_newest(Wave& wave, const Queue& queue, unsigned count);
   void wait_local(Wave& wave, unsigned count);
   void wait_scalar(Wave& wave);
   void wait_flat(Wave& wave, Queue& queue);

@@ -17,9 +17,20 @@ std::uint64_t Arrivals::there_by(Counts counts) const {
   return time;
 }
 
+// Where LDS DMA lands in any order, a count says how many are on their way and not which. Only 0 makes one certain; for
+// another one the newest have landed, which is the worst for who waits for the oldest.
+void Arrivals::land_newest(Wave& wave, const Queue& queue, unsigned count) {
+  auto left = static_cast<std::size_t>(std::ranges::count(queue, false, [](const auto& o) { return o->delivered; }));
+  for (std::size_t i = queue.size(); i-- > 0 && left > count;) {
+    if (!queue[i]->effects->lds_dma || queue[i]->delivered) continue;
+    deliver(wave, *queue[i]);
+    --left;
+  }
+}
+
 void Arrivals::wait_vector(Wave& wave, Queue& queue, unsigned count) {
-  std::size_t ordered =
-      static_cast<std::size_t>(std::ranges::count_if(queue, [](const auto& operation) { return !operation->flat; }));
+  auto ordered =
+      static_cast<std::size_t>(std::ranges::count_if(queue, [&](const auto& o) { return !is_unordered(*o); }));
   for (std::size_t i = 0; i < queue.size();) {
     Operation& operation = *queue[i];
     if (operation.flat) {
@@ -29,13 +40,14 @@ void Arrivals::wait_vector(Wave& wave, Queue& queue, unsigned count) {
       } else {
         ++i;
       }
-    } else if (ordered > count) {
+    } else if (is_unordered(operation) ? count == 0 : ordered > count) {
+      if (!is_unordered(operation)) --ordered;
       complete(wave, queue, i);
-      --ordered;
     } else {
       ++i;
     }
   }
+  if (arrival_ == Arrival::unordered) land_newest(wave, queue, count);
 }
 
 void Arrivals::wait_local(Wave& wave, unsigned count) {
