@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <format>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "kernels/facts.h"
 #include "kernels/golden_tables.h"
 #include "kernels/mixed_products.h"
+#include "kernels/static_hazards.h"
 #include "support/part.h"
 #include "targets/targets.h"
 #include "templates/attention_forward/kernel/parameters.h"
@@ -47,6 +49,34 @@ TEST(MixedProducts, AreSeenHoweverFarApart) {
   EXPECT_THAT(found(deep + "v_mov_b64 v[16:17], 0\nv_mov_b64 v[18:19], 0\n" + shallow), ::testing::IsEmpty());
 }
 
+// Published faults of gfx950 (docs/simulated-gpu.md), on ways that a run does not take.
+TEST(StaticHazards, AreSeenOnEveryWay) {
+  using ::testing::ElementsAre;
+  using ::testing::HasSubstr;
+  using ::testing::IsEmpty;
+  const auto found = [](const std::string& body) {
+    return static_hazards(simgpu::testing::assemble({.body = body, .vgprs = 128}));
+  };
+  // llvm/llvm-project#222040: twenty states are needed behind sixteen passes. One way is a branch shorter.
+  const std::string product = "v_mfma_f32_32x32x4_2b_f16 v[16:47], v[0:1], v[4:5], 0\ns_nop 15\n";
+  const std::string use = "v_add_f32 v3, v47, v47\n";
+  EXPECT_THAT(found(product + "s_nop 2\n" + use), ElementsAre(HasSubstr("19 wait states after")));
+  EXPECT_THAT(found(product + "s_nop 3\n" + use), IsEmpty());
+  const auto around = [&](int states) {
+    return product + "s_cmp_eq_u32 s2, s2\ns_cbranch_scc0 .Llong\ns_nop " + std::to_string(states) +
+           "\ns_branch .Luse\n.Llong:\ns_nop 15\n.Luse:\n" + use;
+  };
+  EXPECT_THAT(found(around(0)), IsEmpty());
+  EXPECT_THAT(found(product + "s_cmp_eq_u32 s2, s2\ns_cbranch_scc1 .Luse\ns_nop 15\n.Luse:\n" + use),
+              ElementsAre(HasSubstr("18 wait states after")));
+  // Behind the end of a loop's body stands its beginning.
+  EXPECT_THAT(found(".Lagain:\n" + use + product + "s_cbranch_scc1 .Lagain\n"),
+              ElementsAre(HasSubstr("17 wait states after")));
+  // ROCm/rocMLIR#2459.
+  EXPECT_THAT(found("v_pk_fma_f32 v[12:13], v[8:9], v[10:11], v[8:9] op_sel:[0,1,0]\n"),
+              ElementsAre(HasSubstr("takes the high half of its second source")));
+}
+
 // Private memory by the plan: merged rows of chunks that came before.
 std::uint32_t planned_private(const families::KernelSpec& spec) {
   if (const auto* walk = spec.get_if<attention_forward::ForwardKernel>()) return planned_private_bytes(*walk);
@@ -61,6 +91,23 @@ bool has_no_accumulation_registers(const families::KernelSpec& spec, const std::
   const auto* walk = spec.get_if<attention_forward::ForwardKernel>();
   const auto resources = walk == nullptr ? std::nullopt : std::optional(attention_forward::resources_of(*walk));
   return resources && *resources && (*resources)->vgpr_budget <= 256;
+}
+
+// Kernels in which LLVM 22 leaves out a wait state: behind a product whose last tiles of O are padding and unused, the
+// way around the loop to the part's end is one shorter than the one that it counted (docs/simulated-gpu.md). A run takes
+// it when the last part of a walk has one tile. A kernel that has left this list must leave it here, too.
+constexpr std::string_view one_state_short[] = {
+    "d40 window split=1024 heads=packed pipeline=generic tile=32x64",
+    "d80 window split=1024 heads=packed pipeline=generic tile=32x64",
+    "d112 window split=1024 heads=packed pipeline=generic tile=32x64",
+    "d112 window split=1024 heads=packed pipeline=generic tile=128x64",
+    "d72/120 window split=1024 heads=packed pipeline=generic tile=32x64",
+    "d72/120 window split=1024 heads=packed pipeline=generic tile=128x64",
+};
+bool is_one_state_short(const families::KernelSpec& spec) {
+  return std::ranges::any_of(one_state_short, [&](std::string_view words) {
+    return spec.text() == std::format("attention_forward bf16 {} o_store=scalar target=gfx950 lowering=llvm", words);
+  });
 }
 
 class GoldenFacts : public ::testing::TestWithParam<GoldenTable> {};
@@ -80,7 +127,14 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
     for (const std::string& change : compared.drifted) drifted.push_back(spec.text() + ": " + change);
     // Only code of simulated targets can be read.
     if (timing::find_timing(*targets::find_target(spec.target())) == nullptr) continue;
-    EXPECT_THAT(mixed_products(known_kernel(spec).code_object), ::testing::IsEmpty()) << spec.text();
+    const CompiledKernel known = known_kernel(spec);
+    EXPECT_THAT(mixed_products(known.code_object), ::testing::IsEmpty()) << spec.text();
+    const std::vector<std::string> hazards = static_hazards(known.code_object);
+    if (is_one_state_short(spec)) {
+      EXPECT_THAT(hazards, ::testing::ElementsAre(::testing::HasSubstr("11 wait states after"))) << spec.text();
+    } else {
+      EXPECT_THAT(hazards, ::testing::IsEmpty()) << spec.text();
+    }
   }
   if (drifted.empty()) return;
   std::printf("%zu counts of %s moved by up to 2 %%; for a reviewer to read:\n", drifted.size(),
