@@ -36,16 +36,12 @@ bool has_kernel(const ForwardKernel& spec, const targets::Target& target) {
 struct Walk {
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;
-  bool shared = false;
-  QueriesOf rows = QueriesOf::all;
 };
 
 std::vector<Walk> walks_of(const targets::Target& target) {
   std::vector<Walk> walks;
   for (const Pipeline pipeline : all_pipelines)
     for (const int rows : tile_queries(target, pipeline)) walks.push_back({.pipeline = pipeline, .tile_queries = rows});
-  for (const QueriesOf rows : {QueriesOf::all, QueriesOf::few})
-    walks.push_back({.tile_queries = shared_tile_queries, .shared = true, .rows = rows});
   return walks;
 }
 
@@ -108,11 +104,9 @@ ForwardKernel plain_kernel(const targets::Target& target, const Walk& walk, cons
   spec.integers = numbers.integers;
   spec.narrow_queries = numbers.narrow_queries;
   spec.query_fp32 = numbers.query_fp32;
-  spec.rows = walk.rows;
   spec.lse = true;
   spec.pipeline = walk.pipeline;
   spec.tile_queries = walk.tile_queries;
-  if (walk.shared) spec.chunk_waves = shared_waves(dims);
   spec.packed_heads = walk.pipeline == Pipeline::generic && !keys.block_lists;
   if (!spec.trans_o) spec.output_store = default_output_store(target);
   spec.target = target.id;
@@ -161,11 +155,11 @@ ForwardKernel kernel_of_cell(const ForwardKernel& plain, const RoomCell& cell, D
   return spec;
 }
 
-// Kernels whose waves share chunks, merge parts or walk lists in the dual-wave pipeline fill the scalar registers. How
+// Kernels that merge parts or walk lists in the dual-wave pipeline fill the scalar registers. How
 // many such a kernel needs goes up and down by a few with words that no cell has: LSE, the store of O, whether a mask is
 // given. So a cell of these must do with eight scalars less.
 bool is_short_of_scalars(const ForwardKernel& spec) {
-  return spec.chunk_waves != 0 || spec.merged || (spec.pipeline == Pipeline::dualwave && spec.block_lists);
+  return spec.merged || (spec.pipeline == Pipeline::dualwave && spec.block_lists);
 }
 void keep_scalars_back(llvm::Module& module) {
   constexpr const char* scalars_with_reserved_ones = "100";  // of 108, six of which are reserved

@@ -99,6 +99,16 @@ Pipeline default_pipeline(const targets::Target& target, QueryRows rows) {
   return missing_for(Pipeline::interleaved, target).empty() ? Pipeline::interleaved : Pipeline::generic;
 }
 
+bool shares_in_registers(const AskedWords& words, bool split) {
+  // The short queries of a mix look up which sequences are theirs, too.
+  const bool few_in_window = words.rows == QueriesOf::few && words.paged && words.mask == Mask::window;
+  const bool short_of_registers =
+      !split && (few_in_window || (words.head_dim_v > 64 && (words.has(Modifier::bias) || words.query_fp32 ||
+                                                             (words.paged && words.mask != Mask::none))));
+  return words.head_dim_v <= 128 && !short_of_registers && !words.bias_fp32 &&
+         !words.key_layout().looks_up_each_key() && !(words.paged && (words.modified() || has_kind(words.mask)));
+}
+
 bool small_tiles_fit(const HeadDims& dims) { return dims.qk <= 128 && dims.v <= 128; }
 
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline) {

@@ -42,6 +42,25 @@ bool small_tiles_fit(const HeadDims& dims);
 inline constexpr int shared_tile_queries = 32;
 constexpr int shared_waves(const HeadDims& dims) { return dims.qk > 128 ? 2 : 4; }
 
+// Which waves that share a chunk have registers is told by hand: how many they need goes up and down by a few, scalars
+// and others, with words that no cell of the measured table has (LSE, the store of O).
+//
+// Where tiles pass through registers, waves that share a chunk have none left for modifiers beside pages, a bias in
+// fp32, addresses of single keys, and O of more than 128 dims; nor for a bias, and for limits of a mask beside pages,
+// where they end rows, too (`split`: somebody else merges parts).
+bool shares_in_registers(const AskedWords& words, bool split);
+// Where tiles go through lines, a bias or slopes and pages are more scalars than there are; so is softcap beyond 128
+// dims, any modifier or more dims beside flags of sequences, local chunks beside pages, and, dense, beside modifiers of
+// more than 128 dims.
+inline bool shares_by_lines(const AskedWords& words) {
+  const bool wide = words.head_dim_qk > 128 || words.head_dim_v > 128;
+  const bool chunked = has_kind(words.mask);
+  if (chunked && words.modified() && wide) return false;
+  if (!words.paged) return true;
+  if (chunked || (words.causal_flags && (wide || words.modified()))) return false;
+  return !words.has(Modifier::bias) && !words.has(Modifier::alibi) && !(wide && words.has(Modifier::softcap));
+}
+
 // The O store that `auto` means on a target.
 OutputStore default_output_store(const targets::Target& target);
 

@@ -38,7 +38,6 @@ std::string_view measured_as(const targets::Target& target) {
 }
 
 std::string walk_of(const ForwardKernel& spec) {
-  if (spec.chunk_waves != 0) return spec.rows == QueriesOf::few ? "shared_few" : "shared";
   return std::string(to_text(spec.pipeline)) + std::to_string(spec.tile_queries);
 }
 
@@ -51,14 +50,14 @@ std::string_view dims_of(const ForwardKernel& spec) {
   return padded ? "d<256" : "d256";
 }
 
-// Q in f32 is told apart where it was seen to matter: where waves share rows, and where a wave has 256 registers.
+// Q in f32 is told apart where it was seen to matter: where a wave has 256 registers.
 std::string numbers_of(const ForwardKernel& spec, const targets::Target& target) {
   std::string kind = spec.narrow_queries                   ? "queries8"
                      : spec.integers                       ? "qk8"
                      : spec.cache != CacheType::as_queries ? "cache8"
                                                            : "16bits";
   if (spec.token_scales) kind += "+tokens";
-  if (spec.query_fp32 && (spec.chunk_waves != 0 || target.vgprs_per_wave <= 256)) kind += "+q32";
+  if (spec.query_fp32 && target.vgprs_per_wave <= 256) kind += "+q32";
   return kind;
 }
 
@@ -127,6 +126,7 @@ const RoomLine* find_room(std::string_view line) {
 std::string_view room_llvm_version() { return find_room("LLVM")->ends.front(); }
 
 std::optional<int> measured_waves(const ForwardKernel& spec, const targets::Target& target) {
+  if (spec.chunk_waves != 0) return std::nullopt;  // rules.cpp says which there are
   const RoomLine* const line = find_room(room_line(spec, target));
   if (line == nullptr) return std::nullopt;
   const char cell = cell_of(*line, room_cell(spec));

@@ -145,6 +145,21 @@ constexpr Rule rules[] = {fault_of_head_dims, refused_combination, missing_instr
 
 // ---- Registers
 
+bool shares(const ForwardKernel& spec) {
+  const bool by_lines = lds_layout(*targets::find_target(spec.target)) == LdsLayout::lines;
+  return shares_by_lines(spec) && (by_lines || shares_in_registers(spec, spec.split_keys != 0));
+}
+
+// Waves that share chunks or merge parts fill the scalar registers, and are not measured.
+std::string refusal_by_hand(const Asked& asked) {
+  if (asked.spec.merged && !merges_in_tiles_of(asked.spec, asked.spec.tile_queries))
+    return "merged leaves too few scalar registers for pages beside a bias, alibi, first_keys in a window or chunked; "
+           "accepted: two launches";
+  if (asked.spec.chunk_waves == 0 || shares(asked.spec)) return {};
+  return word_in_the_way(asked.spec, shares).word + " has no kernel beside chunk_waves= on " + asked.target_name() +
+         ", for want of registers; accepted: a wave with rows of its own";
+}
+
 bool fits(const ForwardKernel& spec) {
   const std::optional<int> waves = measured_waves(spec, *targets::find_target(spec.target));
   return waves && *waves != 0;
@@ -164,7 +179,9 @@ std::string first_refusal(const AskedSpec& asked, bool with_room) {
   for (const Rule rule : rules)
     if (std::string refusal = rule(asked); !refusal.empty()) return refusal;
   if (std::string refusal = fault_of_lds(asked); !refusal.empty()) return refusal;
-  return with_room ? refusal_of_room(asked) : std::string();
+  if (!with_room) return {};
+  if (std::string refusal = refusal_by_hand(asked); !refusal.empty()) return refusal;
+  return refusal_of_room(asked);
 }
 
 }  // namespace wavejit::attention_forward

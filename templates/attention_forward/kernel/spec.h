@@ -191,8 +191,7 @@ struct ForwardKernel : AskedWords, ChosenWords {
   bool operator==(const ForwardKernel&) const = default;
 };
 
-// Whether the words let a kernel merge its parts itself. The dims of a row must be those of whole lanes. Whether it has
-// the registers is another question (room.h).
+// Whether the words let a kernel merge its parts itself. The dims of a row must be those of whole lanes.
 inline constexpr int merged_dims_of_lane = 16;
 // Rows that waves which share a tile merge at once: in a decode step a kv head seldom has more rows.
 inline constexpr int shared_merge_rows = 16;
@@ -202,6 +201,21 @@ constexpr bool may_merge(const AskedWords& words) {
          !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
          !words.block_lists && !words.bool_mask && !words.shares_call();
 }
+// Whether it has the registers: where scalars are short. Pages beside a bias or slopes leave none for the merge.
+constexpr bool merges_in_one_launch(const AskedWords& words) {
+  const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
+                                       (words.first_keys && words.mask == Mask::window));
+  return may_merge(words) && !crowded;
+}
+// Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
+// more than 64 dims take all scalar registers.
+constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
+  constexpr int rows_of_two_waves = 64;
+  const bool crowded =
+      words.paged && has_kind(words.mask) && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
+  return merges_in_one_launch(words) && !crowded;
+}
+
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
 std::string to_text(const ForwardKernel& spec);
 // The error names the word, its position and what is accepted. Words may come in any order; no word may be missing or
