@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <format>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -93,23 +92,6 @@ bool has_no_accumulation_registers(const families::KernelSpec& spec, const std::
   return resources && *resources && (*resources)->vgpr_budget <= 256;
 }
 
-// Kernels in which LLVM 22 leaves out a wait state: behind a product whose last tiles of O are padding and unused, the
-// way around the loop to the part's end is one shorter than the one that it counted (docs/simulated-gpu.md). A run takes
-// it when the last part of a walk has one tile. A kernel that has left this list must leave it here, too.
-constexpr std::string_view one_state_short[] = {
-    "d40 window split=1024 heads=packed pipeline=generic tile=32x64",
-    "d80 window split=1024 heads=packed pipeline=generic tile=32x64",
-    "d112 window split=1024 heads=packed pipeline=generic tile=32x64",
-    "d112 window split=1024 heads=packed pipeline=generic tile=128x64",
-    "d72/120 window split=1024 heads=packed pipeline=generic tile=32x64",
-    "d72/120 window split=1024 heads=packed pipeline=generic tile=128x64",
-};
-bool is_one_state_short(const families::KernelSpec& spec) {
-  return std::ranges::any_of(one_state_short, [&](std::string_view words) {
-    return spec.text() == std::format("attention_forward bf16 {} o_store=scalar target=gfx950 lowering=llvm", words);
-  });
-}
-
 class GoldenFacts : public ::testing::TestWithParam<GoldenTable> {};
 
 TEST_P(GoldenFacts, AreThoseOfTheTable) {
@@ -129,12 +111,7 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
     if (timing::find_timing(*targets::find_target(spec.target())) == nullptr) continue;
     const CompiledKernel known = known_kernel(spec);
     EXPECT_THAT(mixed_products(known.code_object), ::testing::IsEmpty()) << spec.text();
-    const std::vector<std::string> hazards = static_hazards(known.code_object);
-    if (is_one_state_short(spec)) {
-      EXPECT_THAT(hazards, ::testing::ElementsAre(::testing::HasSubstr("11 wait states after"))) << spec.text();
-    } else {
-      EXPECT_THAT(hazards, ::testing::IsEmpty()) << spec.text();
-    }
+    EXPECT_THAT(static_hazards(known.code_object), ::testing::IsEmpty()) << spec.text();
   }
   if (drifted.empty()) return;
   std::printf("%zu counts of %s moved by up to 2 %%; for a reviewer to read:\n", drifted.size(),

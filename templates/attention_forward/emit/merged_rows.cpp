@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/emit/merged_rows.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -270,12 +272,27 @@ void MergedRows::store_part(Half half, Value* chunk, Value* maximum, Value* sum,
   }
 }
 
+// Of padded dims a part of O is not stored, and the sum may take its registers while the last product still writes them.
+// From a walk's only tile to here is one wait state less than LLVM counts on its longer way (docs/simulated-gpu.md). What
+// stands in assembly it does not count.
+SoftmaxState MergedRows::settled(const SoftmaxState& state) const {
+  const bool may_be_early = plan_.place == MergedRowsPlan::Place::workspace &&
+                            is_padded({spec_.head_dim_qk, spec_.head_dim_v}) &&
+                            kernel_.target().matrix_form == targets::MatrixForm::mfma;
+  if (!may_be_early) return state;
+  SoftmaxState settled = state;
+  llvm::Type* type = kernel_.constant(0.0F)->getType();
+  auto* wait = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "s_nop 0", "=v,0", true);
+  for (Value*& sum : settled.sums) sum = kernel_.ir().CreateCall(wait, {sum});
+  return settled;
+}
+
 void MergedRows::absorb(Half half, bool apart, const Stop& tile, Value* maximum, SoftmaxState& state,
                         std::span<Accumulator> outputs, Values& carried) const {
   llvm::IRBuilder<>& ir = kernel_.ir();
   const Blocks blocks = blocks_of(half);
   // l goes with the first half, and R's new maximum with the last: both halves have the same weights.
-  Value* sum = half == Half::second ? nullptr : softmax_.row_sum(state);
+  Value* sum = half == Half::second ? nullptr : softmax_.row_sum(settled(state));
   if (plan_.place == MergedRowsPlan::Place::workspace) {
     store_part(half, ir.CreateSub(walk_.chunk_of(tile), kernel_.constant(1)), maximum, sum, outputs);
     // The table's clusters are there, though nothing is waited for.

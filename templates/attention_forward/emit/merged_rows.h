@@ -76,6 +76,7 @@ class MergedRows {
   // `maximum` is the part's, or null where it was put aside.
   void absorb(schedule::Half half, bool apart, const Stop& tile, language::Value* maximum,
               language::SoftmaxState& state, std::span<language::Accumulator> outputs, language::Values& carried) const;
+  language::SoftmaxState settled(const language::SoftmaxState& state) const;
   void store_part(schedule::Half half, language::Value* chunk, language::Value* maximum, language::Value* sum,
                   std::span<const language::Accumulator> outputs) const;
   Merged load(const Memory& memory, const Blocks& blocks) const;

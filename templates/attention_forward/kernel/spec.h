@@ -201,7 +201,7 @@ constexpr bool may_merge(const AskedWords& words) {
          !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
          !words.block_lists && !words.bool_mask && !words.shares_call();
 }
-// Whether it has the registers: where scalars are short. Pages beside a bias or slopes leave none for the merge.
+// Whether such a kernel has the registers, too. Pages beside a bias or slopes leave no scalars for the merge.
 constexpr bool merges_in_one_launch(const AskedWords& words) {
   const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
                                        (words.first_keys && words.mask == Mask::window));
