@@ -187,7 +187,8 @@ bool compiles(const ForwardKernel& spec, const targets::Target& target, int budg
   const auto code = codegen::link_code_object(object);
   if (!code) return told(code.error().detail);
   const auto facts = codegen::inspect(*code, target, std::nullopt, private_bytes);
-  return facts ? true : told(facts.error().detail);
+  // Where LDS leaves a SIMD one wave, LLVM hands out all registers, whatever it is told.
+  return facts ? facts->vgprs <= static_cast<std::uint32_t>(budget) : told(facts.error().detail);
 }
 
 // Kinds of scores by what they need, most first, where more of them need more. A bias may change the order of a kernel's

@@ -116,7 +116,7 @@ TEST_F(Serving, ALineWithARangePreparesEveryClassOfLength) {
   EXPECT_EQ(fake_codegen().compiles, compiles);
   // A line fails when one of its kernels does, and is told once; single problems are asked for elsewhere.
   const auto other = make_engine("gfx942");
-  const auto refused = prepare(*other, {"attention_forward fp16 b1 q1..300 k1 h8 d256 softcap=5", decode}, &statuses);
+  const auto refused = prepare(*other, {"attention_forward fp16 b1 q1..300 k1 h8 d256 cache=e4m3", decode}, &statuses);
   ASSERT_FALSE(refused);
   EXPECT_THAT(statuses, ElementsAre(WAVEJIT_UNSUPPORTED, WAVEJIT_OK));
   EXPECT_THAT(families::parse_problem("attention_forward fp16 b1 q1..300 k1 h8 d64").error().detail,

@@ -239,11 +239,11 @@ TEST(PrebuildCommandTest, BadLinesAreNamedAndTheOthersBuilt) {
 // One reason of many lines is one sentence; what differs stays apart.
 TEST(PrebuildCommandTest, LinesOfOneReasonAreToldTogether) {
   const ScratchDirectory scratch;
-  const Outcome preset = run_program(scratch, {"prebuild", "--target", "gfx942", "--preset", "gemma-2-9b"});
+  const Outcome preset = run_program(scratch, {"prebuild", "--target", "gfx1201", "--preset", "gemma-2-9b"});
   expect_one_line_error(preset, 4);
   EXPECT_THAT(preset.err,
               HasSubstr("34 lines of the list have no kernel: --preset gemma-2-9b: lines 14 to 21, 24 to "));
-  EXPECT_THAT(preset.err, HasSubstr(": head dim 256 with softcap has no kernel on gfx942; leave softcap out, or use "));
+  EXPECT_THAT(preset.err, HasSubstr(": head dim 256 has no kernel on gfx1201; use head dim 192/128, 128 or 64; "));
 
   RefusedLines lines;
   lines.add({.list = {}, .number = 1}, "", "no word");

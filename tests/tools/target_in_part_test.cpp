@@ -85,7 +85,8 @@ TEST_F(TargetInPart, ExplainPlansACallAndSaysWhyNotOthers) {
   const Outcome told = run({"explain", "attention_forward bf16 b4 q1 k8192 h8/2 d128 causal", "--target", "gfx1201"});
   ASSERT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.out, HasSubstr("route    generic 128x64, 8 waves, heads of a kv head packed, keys cut into chunks"));
-  EXPECT_THAT(told.out, HasSubstr("merged in a second launch: a wave of gfx1201 has no registers for two parts"));
+  EXPECT_THAT(told.out,
+              HasSubstr("merged in a second launch: a wave that merges has no registers for the rest of these words"));
   EXPECT_THAT(told.out, HasSubstr("combine  attention_combine bf16 d128 target=gfx1201"));
   EXPECT_THAT(told.out, HasSubstr("on gfx1201 nothing runs beside them"));
 }
