@@ -208,7 +208,7 @@ class End {
 
   std::string measure() {
     for (const std::span<const ScoreKind> alike : kinds_by_need) measure_cells(alike);
-    for (std::size_t scores = 0; scores < score_kinds; ++scores) measure_none(scores);
+    for (std::size_t scores = score_kinds; scores-- > 0;) measure_none(scores);
     return text();
   }
 
@@ -269,13 +269,19 @@ class End {
     measure_cells(scores.first(1));
     measure_cells(scores.subspan(1));
   }
-  // Without a mask a kernel needs no more than with a diagonal, and is measured where that one spills.
+  // Without a mask a kernel of the generic pipeline needs no more than with a diagonal, and is measured where that one
+  // spills. Overlapped ones may need more: those of each kind that need most are measured, and all if these do.
   void measure_none(std::size_t scores) {
+    const bool overlaps = kernels_.plain.pipeline != Pipeline::generic;
+    const auto kind = static_cast<ScoreKind>(scores);
+    const bool needs_most = kind == ScoreKind::wide || kind == ScoreKind::all || kind == ScoreKind::bias ||
+                            kind == ScoreKind::softcap_alibi;
     const RoomCell none = at(scores, static_cast<std::size_t>(LimitKind::none));
     const int diagonal = cells_[at(scores, static_cast<std::size_t>(LimitKind::diagonal)).place()].value_or(0);
     if (cells_[none.place()] || !exists(none)) return;
-    if (diagonal != 0) cells_[none.place()] = diagonal;
-    waves_of(none);
+    const bool as_diagonal = diagonal != 0 && !(overlaps && (needs_most || needs_more_));
+    if (as_diagonal) cells_[none.place()] = diagonal;
+    needs_more_ = waves_of(none) != diagonal || needs_more_;
   }
   std::string text() const {
     std::string text;
@@ -297,6 +303,7 @@ class End {
   const targets::Target& target_;
   RowEnd end_;
   const End* heavier_;
+  bool needs_more_ = false;  // a kernel without a mask than one with a diagonal
   std::array<std::optional<int>, cells_of_end> cells_;
 };
 
