@@ -272,9 +272,9 @@ void MergedRows::store_part(Half half, Value* chunk, Value* maximum, Value* sum,
   }
 }
 
-// Of padded dims a part of O is not stored, and the sum may take its registers while the last product still writes them.
-// From a walk's only tile to here is one wait state less than LLVM counts on its longer way (docs/simulated-gpu.md). What
-// stands in assembly it does not count.
+// A part of O is not stored where dims are padded, and the sum may take its registers while the last product still
+// writes them. From a walk's only tile to here is one wait state less than LLVM counts on its longer way
+// (docs/simulated-gpu.md). What stands in assembly it does not count.
 SoftmaxState MergedRows::settled(const SoftmaxState& state) const {
   const bool may_be_early = plan_.place == MergedRowsPlan::Place::workspace &&
                             is_padded({spec_.head_dim_qk, spec_.head_dim_v}) &&
