@@ -33,12 +33,9 @@ std::vector<RoomKernels> measured_kernels() {
 
 // Lines of every kind: where all cells are alike, where budgets differ, and where kernels spill.
 constexpr const char* measured_anew[] = {
-    "gfx1201 generic128 d64 16bits singles",
-    "gfx1201 generic128 d192/128 cache8+tokens singles",
-    "gfx942 generic64 d64 16bits pages",
-    "gfx942 interleaved128 d128 cache8 tiles+blocks",
-    "gfx950 generic128 d64 cache8 dense",
-    "gfx950 generic32 d128 16bits dense+blocks",
+    "gfx1201 generic128 d64 16bits singles", "gfx1201 generic128 d192/128 cache8+tokens singles",
+    "gfx942 generic64 d64 16bits pages",     "gfx942 interleaved128 d128 cache8 tiles+blocks",
+    "gfx950 generic128 d64 cache8 dense",    "gfx950 generic32 d128 16bits dense+blocks",
 };
 
 TEST(Room, IsWhatIsMeasuredNow) {
