@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "families/call/call_head.h"
 
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -17,10 +18,9 @@ namespace {
     return std::to_string(field.bytes == 4 ? static_cast<std::int32_t>(value) : static_cast<std::int64_t>(value));
   };
   const bool pointer = field.bytes == 8 && value > UINT32_MAX;
-  return fail(WAVEJIT_UNSUPPORTED,
-              std::string(field.name) + " = " +
-                  (pointer ? refusal::pointer_text(reinterpret_cast<const void*>(value)) : number()) +
-                  "; accepted: 0, since " + family + " has no such field");
+  return fail(WAVEJIT_UNSUPPORTED, std::string(field.name) + " = " +
+                                       (pointer ? refusal::pointer_text(std::bit_cast<const void*>(value)) : number()) +
+                                       "; accepted: 0, since " + family + " has no such field");
 }
 
 }  // namespace

@@ -137,6 +137,7 @@ std::vector<std::string_view> words_in_the_way(std::vector<Way>& ways, const std
     ways.resize(most_words_in_the_way);
   }
   std::vector<const ProblemWord*> named;
+  named.reserve(most_words_in_the_way);
   for (const Way& way : ways) named.push_back(way.word);
   for (std::size_t i = others.size(); i-- > 0 && named.size() < most_words_in_the_way;)
     if (!std::ranges::contains(named, others[i])) named.push_back(others[i]);

@@ -103,6 +103,7 @@ constexpr std::array<Row, 8> rows = {{
 
 std::vector<ListDimension> list_dimensions(const std::string& names, const std::string& says, std::uint64_t one_in) {
   std::vector<ListDimension> dimensions;
+  dimensions.reserve(rows.size() + 1);
   for (const Row& row : rows)
     dimensions.push_back(
         {.told = {.name = names + row.name, .changes = says + row.changes, .one_in = one_in}, .changes = row.make});
