@@ -33,7 +33,8 @@ struct MovingPointer {
 };
 
 // Whoever owns a struct says once which of its pointers may move, ascending. A tensor is an input or an output, a
-// number is an input of one fp32, and nothing asks what memory shares. A pointer whose check depends on more than its address does not belong here.
+// number is an input of one fp32, and nothing asks what memory shares. A pointer whose check depends on more than its
+// address does not belong here.
 //
 //   template <>
 //   inline constexpr std::array moving_pointers<wavejit_x_arguments> = {

@@ -22,8 +22,6 @@ constexpr Word words[] = {
        its.tile_queries = 128;
        its.whole_tiles = false;
      }},
-    {"chunk_waves=", "a wave with rows of its own", [](const ForwardKernel& its) { return its.chunk_waves != 0; },
-     [](ForwardKernel& its) { its.chunk_waves = 0; }},
     {"merged", "two launches", [](const ForwardKernel& its) { return its.merged; },
      [](ForwardKernel& its) { its.merged = false; }},
     {"a bias in fp32", "a bias in 16 bits", [](const ForwardKernel& its) { return its.bias_fp32; },

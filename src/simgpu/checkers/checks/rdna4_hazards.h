@@ -15,7 +15,7 @@
 //  * Under Rules::strict: a dual instruction whose halves both read an even, or both an odd, register as the same source,
 //    one of which a DPP instruction wrote: 26 instructions or wait states later, or behind va_vdst 0. gfx11 gave old
 //    values there (ROCm/aotriton#183: 16 were too few, 26 enough; llvm/llvm-project#220348 forbids such pairs on gfx11).
-//    Of RDNA4 nobody has reported it, nor that it is free of it.
+//    Nobody has reported it of RDNA4, nor that RDNA4 is free of it.
 #pragma once
 
 #include <array>

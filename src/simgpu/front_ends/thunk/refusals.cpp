@@ -96,11 +96,9 @@ KmtStatus hsaKmtSetMemoryUserDataCtx() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtSetSigbusDelay() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtShareMemoryCtx() { return KmtStatus::not_supported; }
 KmtStatus hsaKmtUnmapMemoryToGPUCtx() { return KmtStatus::not_supported; }
-// NOLINTBEGIN(readability-identifier-naming): libdrm's names
 int drmIoctl() { return -ENOSYS; }
 int drmSyncobjCreate() { return -ENOSYS; }
 int drmSyncobjDestroy() { return -ENOSYS; }
-// NOLINTEND(readability-identifier-naming)
 
 }  // extern "C"
 #pragma GCC visibility pop
