@@ -35,6 +35,7 @@ Every constant was published by others or is a guess, and the tables below say w
 | measured by others | on hardware, by those whom the source names; rounded to what the model can use. [M] in the tables of anchors |
 | documented | by AMD, or in LLVM's back end |
 | derived | from code objects that AMD ships, or by arithmetic from the two above. [X] in the tables of anchors |
+| carried over | measured by others on another GPU of AMD, which the source names, and taken as it is: nobody has published it of the target |
 | guessed | nobody has published it; the source says what the guess leans on |
 
 ## Sources
@@ -97,12 +98,12 @@ repositories.
   as the second of two equal launches does. [predicted_decode.md](../bench/predicted_decode.md) has both.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
   displaced. A wave ends when its stores have arrived.
-* **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds a
-  guess for each launch that waits.
+* **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds
+  `launch.dependent` for each launch that waits.
 * **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
-  18,368, which is more than the 7,200 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others; the 7,200 cycles are a
-  guess.
+  18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. So was what one more launch
+  takes, on an MI300A: 800 to 1,900 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all

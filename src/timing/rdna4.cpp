@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // gfx1201's row. Issue comes from thread traces that tinygrad publishes: figures from the two programs "handwritten"
 // and "every instruction" only, so that the other traces can say how far off they are (tests/simgpu/clock/replay_test).
+#include "timing/launches.h"
 #include "timing/rows.h"
 
 namespace wavejit::timing {
@@ -112,7 +113,7 @@ constinit const Timing rdna4 = {
                .cold_arguments = measured(1697, every),
                .write_back = guessed(574, gfx950_has),
                .invalidate = guessed(276, gfx950_has)},
-    .launch = {.dependent = guessed(8760, "3 µs at 2.92 GHz between launches that wait for each other")},
+    .launch = stream_elsewhere,
     .power = {},
     .lds = rdna4_lds,
 };

@@ -28,6 +28,8 @@ constexpr Figure measured(double value, std::string_view source) { return {value
 constexpr Figure documented(double value, std::string_view source) { return {value, Grade::documented, source}; }
 constexpr Figure derived(double value, std::string_view source) { return {value, Grade::derived, source}; }
 constexpr Figure guessed(double value, std::string_view source) { return {value, Grade::guessed, source}; }
+// For a target of which nobody has published the like: the source names the GPU.
+constexpr Figure carried_over(const Figure& figure) { return {figure.value, Grade::carried, figure.source}; }
 
 // gfx1201's.
 extern const Timing rdna4;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "timing/launches.h"
 #include "timing/rows.h"
 
 namespace wavejit::timing {
@@ -264,10 +265,6 @@ constexpr MemoryRules cdna4_memory = [] {
   return rules;
 }();
 
-constexpr LaunchRules stream = {
-    .dependent = guessed(7200, "3 µs at 2.4 GHz between launches that wait for each other"),
-};
-
 constexpr PowerRules cdna4_power = {
     .idle = measured(2714,
                      "clock of 17 builds of two attention kernels by the busy share of their loops, MI355X, "
@@ -320,7 +317,7 @@ constexpr std::array<Timing, 2> table = {{
      .ordered = {},
      .lds_unit = cdna4_lds_unit,
      .memory = cdna4_memory,
-     .launch = stream,
+     .launch = stream_elsewhere,
      .power = cdna4_power,
      .lds = cdna4_lds},
 }};
@@ -346,6 +343,8 @@ std::string_view to_text(Grade grade) {
       return "documented";
     case Grade::derived:
       return "derived";
+    case Grade::carried:
+      return "carried over";
     case Grade::guessed:
       return "guessed";
   }

@@ -27,6 +27,7 @@ enum class Grade : std::uint8_t {
   measured,    // on hardware, by others
   documented,  // by AMD or in LLVM
   derived,     // from shipped kernels, or by arithmetic from the other two
+  carried,     // measured by others on another GPU, and taken as it is
   guessed,
 };
 std::string_view to_text(Grade grade);

@@ -32,7 +32,7 @@ ALLOWED = {
     "src/families/emit": {"src/families/kernel", "src/targets"},
     # a family's kernel/ and call/: what a kernel is, what a call is. No LLVM, no HIP
     "templates/kernel": {"src/families/kernel", "src/targets", "include"},
-    "templates/call": {"templates/kernel", "src/families/kernel", "src/families/call", "src/boards", "src/targets", "include"},
+    "templates/call": {"templates/kernel", "src/families/kernel", "src/families/call", "src/boards", "src/targets", "src/timing", "include"},
     "templates/emit": {"templates/kernel", "src/families/kernel", "src/families/emit", "src/codegen", "src/targets"},
     # a family's api/: its C functions, on top of the engine
     "templates/api": {"src/boards", "templates/kernel", "templates/call", "src/families/kernel", "src/families/call", "src/runtime", "src/hip_abi", "include"},

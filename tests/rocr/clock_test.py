@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-WAIT_CYCLES = 7200  # launch.dependent of src/timing: between a launch and the one that waits for it
+WAIT_CYCLES = 1800  # launch.dependent of src/timing: between a launch and the one that waits for it
 
 
 def run(wavejit, program, target, *options):

@@ -22,7 +22,7 @@ std::string parts_text(std::span<const Json> launches) {
   std::string sum;
   for (const Json& launch : launches)
     sum += fmt::format("{}{}", sum.empty() ? "" : " + ", launch.at("cycles").get<std::uint64_t>());
-  return fmt::format("{}: {}, and {} (guessed) for each launch that waits for the one before",
+  return fmt::format("{}: {}, and {} (by others' measurements) for each launch that waits for the one before",
                      predicted_cycles(launches).total(), sum,
                      launches.back().at("dependent_launch_cycles").get<std::uint64_t>());
 }
@@ -33,7 +33,8 @@ std::string whereabouts_text(std::span<const Json> launches) {
     return 100 * static_cast<double>(part) / static_cast<double>(cycles.total());
   };
   std::string text;
-  if (cycles.of_waits != 0) text += fmt::format("{:.1f} % between launches (guessed), ", percent(cycles.of_waits));
+  if (cycles.of_waits != 0)
+    text += fmt::format("{:.1f} % between launches (by others' measurements), ", percent(cycles.of_waits));
   text += fmt::format("{:.1f} % until code and arguments are there", percent(cycles.of_cold_starts));
   for (const Json& launch : launches) {
     const auto running = launch.at("cycles").get<std::uint64_t>() - launch.at("cold_cycles").get<std::uint64_t>();

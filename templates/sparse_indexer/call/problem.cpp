@@ -18,6 +18,7 @@
 #include "templates/attention/call/tensors.h"
 #include "templates/attention/call/workspace.h"
 #include "templates/sparse_indexer/kernel/rows.h"
+#include "timing/launches.h"
 
 namespace wavejit::sparse_indexer {
 namespace {
@@ -268,7 +269,7 @@ constexpr std::uint64_t parts_in(std::uint64_t all, std::uint64_t most) { return
 
 // Predicted cycles of a workgroup with `keys` keys, the same on both targets.
 constexpr std::uint64_t select_cycles(std::uint64_t keys) { return 14'000 + keys + (keys / 5); }
-constexpr std::uint64_t dependent_launch_cycles = 7'200;  // a guess
+constexpr auto dependent_launch_cycles = static_cast<std::uint64_t>(timing::stream.dependent.cycles());
 
 }  // namespace
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launches of one stream, by one row for all targets: what plans of calls weigh (templates/*/call) and what the clock of
+// the simulated GPU counts is one figure.
+#pragma once
+
+#include "timing/rows.h"
+
+namespace wavejit::timing {
+
+inline constexpr LaunchRules stream = {
+    .dependent = measured(
+        1800,
+        "between 800 and 1,900: MI300A rows of sarchlab/mgpusim (d01e70d5) at 2.1 GHz. One more launch takes 3,964 "
+        "cycles of floydwarshall and 2,803 of bitonicsort, and 2,000 of them are the kernel's; its authors fitted "
+        "1,800"),
+};
+// The same of a target that has none of its own.
+inline constexpr LaunchRules stream_elsewhere = {.dependent = carried_over(stream.dependent)};
+
+}  // namespace wavejit::timing
