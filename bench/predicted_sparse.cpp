@@ -127,10 +127,11 @@ struct Bound {
 Bound bound_of(const boards::Board& target, const bench::OneLaunch& launch) {
   const auto& memory = timing::find_timing(target)->memory;
   const double line = memory.line.value;
-  const std::array<Bound, 4> bounds = {{{"pipes", launch.busy * static_cast<double>(launch.cycles)},
-                                        {"L2", launch.lines.l2 * line / (memory.l2_rate.value * target.xcds)},
-                                        {"last level", launch.lines.last_level * line / memory.mall_rate.value},
-                                        {"memory", launch.lines.memory * line / memory.memory_rate.value}}};
+  const std::array<Bound, 4> bounds = {
+      {{"pipes", launch.busy * static_cast<double>(launch.cycles)},
+       {"L2", launch.lines.l2 * line / (memory.l2_rate.value * target.xcds)},
+       {"last level", launch.lines.last_level * line / (memory.mall_rate.value * target.xcds)},
+       {"memory", launch.lines.memory * line / memory.memory_rate.value}}};
   return *std::ranges::max_element(bounds, {}, &Bound::cycles);
 }
 

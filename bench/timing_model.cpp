@@ -58,9 +58,11 @@ repositories.
 | a profile of latent-key attention | MI355X | cycles that a phase with one barrier loses; counted bank conflicts of transpose reads |
 | fences of agent scope in a loop, and a message from die to die | MI300X | 115 to 317 ns a fence, 703 ns from a release to the poll that sees it: with this model's fences, atomic and load 1.04 µs, where 0.9 to 1.0 was measured |
 | a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
-| a pointer chase and BabelStream | MI300X | latencies of L2, last level cache and memory; 4.1 TB/s |
+| BabelStream, and a pointer chase | MI300X | 4.1 TB/s; the latency of the last level cache, whose L2 and memory MT4G contradicts |
+| MT4G's report | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
+| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes; the road between a die and all that is behind it, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
-| Chips and Cheese | MI300X | 11.9 TB/s of the last level cache |
+| Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and the MI300A, whom the model follows |
 | RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
 | AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
 | LLVM: scheduling model, hazard recognizer | – | passes, wait states |
@@ -80,7 +82,11 @@ repositories.
   addresses need: by the target's phases, lost turns one by one, misaligned reads of 16 bytes lane by lane. A full queue holds up the waves of its SIMDs. DMA
   joins the queue when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
 * **Vector memory.** Requests stand in a queue. An address unit takes four lanes at a time, or sixteen where a lane has up to 4 bytes. It takes a cycle for each line
-  that these lanes touch. The bytes on their way are limited. Then come L1 and the compute unit's equal share of L2, last level cache and memory.
+  that these lanes touch. The bytes on their way are limited. Then come L1 and the compute unit's equal share of the rates of L2, of the die's road to the last level cache
+  and memory, which reads and writes share, and of memory. Each of the workgroups that replay one trace has lines of its own, but for those that neighbours read, too. Sets of caches are chosen by mixed bits of
+  the line's number.
+* **Scalar memory.** Scalar loads have a cache of their own on CDNA, with lines as long as L1's; what it lacks comes from L2 and beyond. Arguments are there: the first load of them is counted once, at
+  the beginning of the launch. On gfx1201 every scalar load takes the same.
 * **gfx1201** has issue rules of its own: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
@@ -94,8 +100,9 @@ repositories.
   other, and the model has them come together: each waits for as many as compute units of its die work. `buffer_inv` empties L1 and the part of L2, and what follows
   comes from the last level cache or memory, as what a second launch reads does. Loads and stores with `sc1` go past L1 and L2. A launch with such instructions runs whole, its workgroups one after
   the other, and up to 256 of them are timed: the one that merges comes last, and ends when its own work and the merge are done.
-* **Cold and warm.** A launch finds the last level cache empty, as a program's first launch does. After `wavejit_simgpu_set_warm` a launch finds there all that it reads,
-  as the second of two equal launches does. [predicted_decode.md](../bench/predicted_decode.md) has both.
+* **Cold and warm.** A launch finds L2 and the last level cache empty, as a program's first launch does. After `wavejit_simgpu_set_warm`, and with `--warm` of `wavejit profile` and `sim`, a launch
+  finds all that it reads in the last level cache, as the second of two equal launches does. It finds it in L2, too, if what the workgroups of a die touch fits; but not what lies where
+  this launch or the one before it writes, since another die may have written it. [predicted_decode.md](../bench/predicted_decode.md) has both.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
   displaced. A wave ends when its stores have arrived.
 * **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds
@@ -119,7 +126,12 @@ repositories.
 
 * Power and clock frequency. A GPU at its power limit runs attention well below its peak clock. Never convert predicted cycles to time with the peak clock. What is known
   of the real clock stands [below](#the-clock-at-the-power-limit).
-* Register bank conflicts, TLBs, and cache replacement as it really is.
+* Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 8.6 GB at 0.5 TB/s (sarchlab/mgpusim).
+* Halves of lines: L1 takes two cycles for a line of which 4 bytes are wanted; loads of 64 lines on an MI300A look like one.
+* How many compute units fill an L2 together: each has all of it for what it reads again.
+* Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X.
+* The cache of scalar loads of gfx1201: each takes the same.
+* Clocks that a kernel reads, also where launches are timed: `s_memtime` and `clock64()` count four cycles an instruction of their wave, `wall_clock64()` is the host's time.
 * What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
 * The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
 * Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.

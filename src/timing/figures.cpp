@@ -85,10 +85,11 @@ void for_each_figure(const Timing& timing, const Visit& visit) {
   visit("memory.l2_bytes", "bytes", memory.l2_bytes);
   visit("memory.l2_rate", "bytes a clock", memory.l2_rate);
   visit("memory.l2_latency", "cycles", memory.l2_latency);
-  visit("memory.mall_rate", "bytes a clock", memory.mall_rate);
+  visit("memory.mall_rate", "bytes a clock of a die", memory.mall_rate);
   visit("memory.mall_latency", "cycles", memory.mall_latency);
   visit("memory.memory_rate", "bytes a clock", memory.memory_rate);
   visit("memory.memory_latency", "cycles", memory.memory_latency);
+  visit_known("memory.scalar_bytes", "bytes", memory.scalar_bytes);
   visit("memory.scalar_latency", "cycles", memory.scalar_latency);
   visit("memory.cold_arguments", "cycles", memory.cold_arguments);
   visit("memory.write_back", "cycles", memory.write_back);

@@ -103,12 +103,14 @@ constinit const Timing rdna4 = {
                .l2_bytes = documented(8388608, "RX 9070 XT, R9700"),
                .l2_rate = guessed(2048, "16 channels of 128 bytes"),
                .l2_latency = guessed(234, "80 ns at 2.92 GHz; nobody has published it"),
-               .mall_rate = guessed(609, "1,779 GB/s that others measured on gfx1100, at 2.92 GHz"),
+               .mall_rate = guessed(
+                   609, "1,779 GB/s that others measured on gfx1100, at 2.92 GHz; guessed for both ways together"),
                .mall_latency = guessed(438, "150 ns that others measured on RDNA3, at 2.92 GHz"),
                .memory_rate = measured(209.5, "611.8 GB/s at 2.92 GHz: a copy, R9700"),
                .memory_latency = derived(809,
                                          "277 ns at 2.92 GHz: a pointer chase over 128 MiB takes 206 ns, and "
                                          "72 MiB of it are in caches, R9700"),
+               .scalar_bytes = {},
                .scalar_latency = guessed(200, "others measured it on RDNA3"),
                .cold_arguments = measured(1697, every),
                .write_back = guessed(574, gfx950_has),

@@ -118,11 +118,12 @@ struct MemoryRules {
   Figure l2_bytes;        // of a die
   Figure l2_rate;         // bytes a clock of a die
   Figure l2_latency;      // cycles, hit
-  Figure mall_rate;       // bytes a clock, whole GPU
+  Figure mall_rate;       // bytes a clock of a die, both ways: its road to the last level cache and to memory
   Figure mall_latency;    // cycles, hit
   Figure memory_rate;     // bytes a clock, whole GPU
   Figure memory_latency;  // cycles
-  Figure scalar_latency;  // cycles of a scalar load
+  Figure scalar_bytes;    // of the cache of scalar loads; none: every load takes scalar_latency
+  Figure scalar_latency;  // cycles of a scalar load, hit
   Figure cold_arguments;  // the same, of the first that reads a launch's arguments
   Figure write_back;      // cycles of a die's L2 for one buffer_wbl2; those of several workgroups go one by one
   Figure invalidate;      // cycles of one buffer_inv

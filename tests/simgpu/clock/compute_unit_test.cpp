@@ -112,7 +112,26 @@ TEST(ComputeUnit, WaitsCountWhatIsOutstanding) {
   EXPECT_LT(one.result.cycles, all.result.cycles);
   EXPECT_EQ(waited(none.result, Cause::vector_memory), 0U);
   EXPECT_GT(waited(one.result, Cause::vector_memory), 900U);
-  EXPECT_GT(waited(one.result, Cause::scalar_memory), 100U);
+  EXPECT_GT(waited(one.result, Cause::scalar_memory), 0U);
+}
+
+// Arguments are in the scalar cache, what they point to is not, and is afterwards.
+TEST(ComputeUnit, ScalarLoadsWaitForMemoryOnce) {
+  const Buffer<std::uint32_t> memory(4096);
+  const std::string load = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_load_dword s8, s[6:7], 0x0
+  s_waitcnt lgkmcnt(0)
+)";
+  const auto run = [&](const std::string& more) {
+    return run_clocked({.source = {.body = load + more}, .arguments = {memory.address()}});
+  };
+  const Clocked once = run("");
+  const Clocked twice = run("s_load_dword s9, s[6:7], 0x40\ns_waitcnt lgkmcnt(0)\n");
+  ASSERT_EQ(once.error + twice.error, "");
+  EXPECT_GT(waited(once.result, Cause::scalar_memory), 900U);
+  EXPECT_LT(twice.result.cycles, once.result.cycles + 60);
 }
 
 TEST(ComputeUnit, BankConflictsCostTheirTurns) {

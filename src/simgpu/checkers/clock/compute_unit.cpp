@@ -324,7 +324,9 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
       if (is_ordered_ && step.kind != Kind::scalar_load) issue_scalar(wave, step, timing_->ordered, now);
       if (step.effects.counts_local) {
         Counter& counter = step.instruction->record->split_counters ? wave.scalar_counter : wave.local_counter;
-        counter.issue({.done = now + timing_->memory.scalar_latency.value, .cause = Cause::scalar_memory});
+        const auto lines = std::span(wave.trace->lines).subspan(record.first, record.count);
+        const double done = path_.scalar_load(now, lines, wave.slot->instance);
+        counter.issue({.done = done, .cause = Cause::scalar_memory});
       }
       break;
     case Unit::branch:

@@ -139,7 +139,7 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
-                                                 const Survey* survey, bool warm) {
+                                                 const Survey* survey, const WarmCaches& warm) {
   const boards::Board& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -157,6 +157,9 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
   // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
   const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
+  const double workgroups_of_die = std::ceil(static_cast<double>(grid.workgroups) / static_cast<double>(dies));
+  const timing::Timing& timing = program.timing();
+  const double l2_lines = timing.memory.l2_bytes.value / timing.memory.line.value;
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;
@@ -176,18 +179,19 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     request.resident = grid.resident;
     request.neighbours.compute_units = static_cast<unsigned>(active);
     request.neighbours.compute_units_of_die = static_cast<unsigned>(units_of_die);
-    request.neighbours.warm = warm;
+    request.neighbours.warm = warm.last_level;
+    const auto here = lines_of(*trace);
     if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
       const auto there = lines_of(*across);
-      for (const std::uint64_t line : lines_of(*trace))
+      for (const std::uint64_t line : here)
         if (there.contains(line)) request.neighbours.dies[line] = dies_that_share(target, shape);
     }
     if (next != nullptr || row != nullptr) {
-      const auto here = lines_of(*trace);
       request.neighbours.sharers = shared_lines_of(here, next, row, sharing);
       shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / here.size();
       ++with_neighbours;
     }
+    request.neighbours.in_l2 = left_in_l2(warm, here, request.neighbours.sharers, workgroups_of_die, l2_lines);
     const WorkgroupTrace* beside = seed.next_is_alike ? next : nullptr;
     if (rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
     if (beside == nullptr) beside = trace;
@@ -232,7 +236,6 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
                    DurationsByWork(pipe_cycles, *survey));
   }
-  const timing::Timing& timing = program.timing();
   grid.cold_cycles = static_cast<std::uint64_t>(std::max(
       timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
   grid.write_back_cycles = static_cast<std::uint64_t>(write_back / timed);

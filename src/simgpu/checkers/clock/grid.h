@@ -14,6 +14,7 @@
 #include "simgpu/checkers/clock/occupancy.h"
 #include "simgpu/checkers/clock/sample.h"
 #include "simgpu/checkers/clock/survey.h"
+#include "simgpu/checkers/clock/warm_caches.h"
 
 namespace wavejit::simgpu::clock {
 
@@ -42,10 +43,10 @@ struct GridResult {
 };
 
 // `traces`: those of workgroups_of(seeds), ascending. `timeline`: for how many cycles in the middle of the first unit's
-// time events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: the last level cache
-// already holds what the launch reads.
+// time events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: what launches
+// before left in caches.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
-                                                 const Survey* survey = nullptr, bool warm = false);
+                                                 const Survey* survey = nullptr, const WarmCaches& warm = {});
 
 }  // namespace wavejit::simgpu::clock

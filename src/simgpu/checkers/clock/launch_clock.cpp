@@ -50,6 +50,11 @@ bool ClockLog::is_warm() const {
   return warm_;
 }
 
+std::vector<LineRange> ClockLog::exchange_written(std::vector<LineRange> ranges) {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(written_, std::move(ranges));
+}
+
 std::uint64_t ClockLog::timeline() const {
   const std::scoped_lock lock(mutex_);
   return timeline_;
@@ -219,6 +224,16 @@ void LaunchClock::refuse(std::string reason) {
   launch_->not_timed = std::move(reason);
 }
 
+WarmCaches LaunchClock::warm_caches() const {
+  if (!ClockLog::instance().is_warm()) return {};
+  const auto line = static_cast<std::uint64_t>(timing::find_timing(*launch_->target)->memory.line.cycles());
+  auto written =
+      written_ranges(recorder_->traces(), line, [&](std::uint64_t address) { return launch_->find(address); });
+  WarmCaches warm{.last_level = true, .written = written};
+  std::ranges::copy(ClockLog::instance().exchange_written(std::move(written)), std::back_inserter(warm.written));
+  return warm;
+}
+
 void LaunchClock::finish() {
   if (recorder_ == nullptr) return refuse(std::move(refusal_));
   Program program(*timing::find_timing(*launch_->target), *launch_->target);
@@ -230,8 +245,8 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
-  auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr,
-                        ClockLog::instance().is_warm());
+  auto grid =
+      time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr, warm_caches());
   if (!grid) return refuse(grid.error());
   // Nobody could ask for more of a launch that ran whole.
   if (grid->doubt.empty() && !surveyed_ && seeds_.size() < shape.total() &&

@@ -15,6 +15,7 @@
 #include "simgpu/checkers/clock/sample.h"
 #include "simgpu/checkers/clock/survey.h"
 #include "simgpu/checkers/clock/trace.h"
+#include "simgpu/checkers/clock/warm_caches.h"
 #include "simgpu/machine/launch/seats.h"
 
 namespace wavejit::simgpu {
@@ -35,6 +36,8 @@ class ClockLog {
   void set_timeline(std::uint64_t cycles);
   void set_warm(bool warm);
   bool is_warm() const;
+  // Keeps what a launch writes, and returns what the one before it wrote.
+  std::vector<LineRange> exchange_written(std::vector<LineRange> ranges);
   std::uint64_t timeline() const;
   bool keeps_results() const;
   void add(std::string json);
@@ -53,6 +56,7 @@ class ClockLog {
   bool keeps_ = false;
   std::uint64_t timeline_ = 0;
   bool warm_ = false;
+  std::vector<LineRange> written_;  // by the launch before
   std::string trace_;
   std::uint64_t trace_cycles_ = 0;  // of its launch
   std::vector<std::string> results_;
@@ -76,6 +80,7 @@ class LaunchClock final : public Keeper {
  private:
   LaunchClock(Launch& launch, bool keeps_results) : launch_(&launch), keeps_results_(keeps_results) {}
   void refuse(std::string reason);
+  WarmCaches warm_caches() const;
   std::vector<std::uint64_t> more_to_time();
   bool prepares_cheaply() const;
   std::uint64_t workgroups() const;

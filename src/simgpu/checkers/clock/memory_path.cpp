@@ -10,8 +10,8 @@ namespace {
 constexpr unsigned ways = 16;
 
 // Workgroups that replay one trace have lines of their own where they would have.
+constexpr unsigned above_all_device_addresses = 48;
 std::uint64_t of_instance(std::uint64_t line, std::uint64_t instance) {
-  constexpr unsigned above_all_device_addresses = 48;
   return line ^ (instance << above_all_device_addresses);
 }
 
@@ -25,8 +25,17 @@ Cache::Cache(std::uint64_t lines, unsigned ways) : sets_(std::max<std::uint64_t>
   storage_.resize(sets_ * ways_);
 }
 
+// Strides of powers of two go round all sets, as lines that follow each other do; how hardware mixes bits nobody has
+// published. Workgroups that replay one trace begin in sets of their own.
+std::uint64_t Cache::set_of(std::uint64_t line) const {
+  constexpr std::uint64_t apart = 0x9e37'79b1;
+  const std::uint64_t place = line & ((std::uint64_t{1} << above_all_device_addresses) - 1);
+  const std::uint64_t mixed = place ^ (place >> 5) ^ (place >> 11) ^ (place >> 17);
+  return (mixed + ((line >> above_all_device_addresses) * apart)) % sets_;
+}
+
 bool Cache::touch(std::uint64_t line) {
-  Way* const set = &storage_[(line % sets_) * ways_];
+  Way* const set = &storage_[set_of(line) * ways_];
   Way* oldest = set;
   ++clock_;
   for (unsigned i = 0; i < ways_; ++i) {
@@ -46,12 +55,13 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
     : rules_(&rules),
       neighbours_(&neighbours),
       l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways)),
+      scalar_(lines_of(rules.scalar_bytes, rules), ways),
       l2_(lines_of(rules.l2_bytes, rules), ways),
       l1_rate_(compute_units) {
   const double line = rules.line.value;
   for (Rate& rate : l1_rate_) rate.cycles_a_line = line / rules.l1_rate.value;
   l2_rate_.cycles_a_line = line * neighbours.compute_units_of_die / rules.l2_rate.value;
-  mall_rate_.cycles_a_line = line * neighbours.compute_units / rules.mall_rate.value;
+  mall_rate_.cycles_a_line = line * neighbours.compute_units_of_die / rules.mall_rate.value;
   memory_rate_.cycles_a_line = line * neighbours.compute_units / rules.memory_rate.value;
   release_rate_.cycles_a_line = rules.write_back.value * neighbours.compute_units_of_die;
   room_for_writes_ = static_cast<double>(lines_of(rules.l2_bytes, rules)) / neighbours.compute_units_of_die;
@@ -68,11 +78,18 @@ bool MemoryPath::fetched_by_another_die(std::uint64_t line) {
   return dies != neighbours_->dies.end() && ++die_touches_[dies->second] % dies->second != 0;
 }
 
+double MemoryPath::cycles_of_write_back() const {
+  return std::max(memory_rate_.cycles_a_line, mall_rate_.cycles_a_line);
+}
+
+// What is written back passes the road and memory, when both have nothing else to do.
 void MemoryPath::use_idle_memory(double now) {
-  if (to_write_back_ == 0 || memory_rate_.free >= now) return;
-  const double lines = std::min(to_write_back_, (now - memory_rate_.free) / memory_rate_.cycles_a_line);
+  const double free = std::max(memory_rate_.free, mall_rate_.free);
+  if (to_write_back_ == 0 || free >= now) return;
+  const double lines = std::min(to_write_back_, (now - free) / cycles_of_write_back());
   to_write_back_ -= lines;
   memory_rate_.free += lines * memory_rate_.cycles_a_line;
+  mall_rate_.free += lines * mall_rate_.cycles_a_line;
 }
 
 double MemoryPath::write_back(double now) {
@@ -81,27 +98,33 @@ double MemoryPath::write_back(double now) {
   to_write_back_ += 1;
   if (to_write_back_ <= room_for_writes_) return now;
   to_write_back_ -= 1;
-  return memory_rate_.take(now);
+  return memory_rate_.take(mall_rate_.take(now));
 }
 
 double MemoryPath::write_back_cycles(double end) {
   use_idle_memory(end);
-  return to_write_back_ * memory_rate_.cycles_a_line;
+  return to_write_back_ * cycles_of_write_back();
 }
 
-double MemoryPath::fill(double now, std::uint64_t line) {
+std::uint64_t MemoryPath::beyond_l1(std::uint64_t line, std::uint64_t instance) const {
+  const bool is_shared = neighbours_->sharers.contains(line) || neighbours_->dies.contains(line);
+  return is_shared ? line : of_instance(line, instance);
+}
+
+double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) {
   const double at_l2 = l2_rate_.take(now);
-  if (l2_.touch(line)) {
+  const std::uint64_t known_as = beyond_l1(line, instance);
+  if (l2_.touch(known_as)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
   }
-  if (fetched_by_another(line)) {
+  const bool was_read = !seen_.insert(known_as).second;
+  const bool is_left = !was_read && neighbours_->in_l2.contains(line);
+  if (is_left || fetched_by_another(line)) {
     ++counts_.l2_hits;
-    seen_.insert(line);
     return at_l2 + rules_->l2_latency.value;
   }
   const double at_mall = mall_rate_.take(at_l2);
-  const bool was_read = !seen_.insert(line).second;
   if (was_read || neighbours_->warm || fetched_by_another_die(line)) {
     ++counts_.mall_hits;
     return at_mall + rules_->mall_latency.value;
@@ -120,8 +143,19 @@ double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std:
       ++counts_.l1_hits;
       done = std::max(done, at_l1 + rules_->l1_latency.value);
     } else {
-      done = std::max(done, fill(at_l1, line));
+      done = std::max(done, fill(at_l1, line, instance));
     }
+  }
+  return done;
+}
+
+double MemoryPath::scalar_load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance) {
+  double done = start + rules_->scalar_latency.value;
+  if (rules_->scalar_bytes.value == 0) return done;
+  for (const std::uint64_t line : lines) {
+    if (scalar_.touch(beyond_l1(line, instance))) continue;
+    ++counts_.lines;
+    done = std::max(done, fill(start, line, instance));
   }
   return done;
 }
@@ -133,7 +167,7 @@ double MemoryPath::store(double start, std::span<const std::uint64_t> lines, std
     const double at_l2 = l2_rate_.take(start);
     // What is there already is written back once, however often it was written; a line is written whole, and nothing
     // is fetched.
-    const bool is_there = l2_.touch(line);
+    const bool is_there = l2_.touch(beyond_l1(line, instance));
     const bool is_new = written_.insert(of_instance(line, instance)).second;
     done = std::max(done, is_there && !is_new ? at_l2 : write_back(at_l2));
   }
@@ -176,12 +210,15 @@ double MemoryPath::release(double start) { return release_rate_.take(start); }
 
 double MemoryPath::acquire(double start) {
   for (Cache& l1 : l1_) l1.clear();
+  scalar_.clear();
   l2_.clear();
   return start + rules_->invalidate.value;
 }
 
 double MemoryPath::memory_cycles() const {
-  return static_cast<double>(counts_.memory + counts_.written) * memory_rate_.cycles_a_line;
+  const auto passed = static_cast<double>(counts_.memory + counts_.written);
+  return std::max(passed * memory_rate_.cycles_a_line,
+                  (passed + static_cast<double>(counts_.mall_hits)) * mall_rate_.cycles_a_line);
 }
 
 }  // namespace wavejit::simgpu::clock

@@ -23,6 +23,7 @@ class Cache {
   void clear();
 
  private:
+  std::uint64_t set_of(std::uint64_t line) const;
   struct Way {
     std::uint64_t line = ~std::uint64_t{0};
     std::uint64_t used = 0;
@@ -44,6 +45,8 @@ struct Neighbours {
   std::unordered_map<std::uint64_t, unsigned> dies;
   // The last level cache has all that the launch reads: one before it read or wrote the same.
   bool warm = false;
+  // Lines that the die's L2 has from a launch before.
+  std::unordered_set<std::uint64_t> in_l2;
 };
 
 struct MemoryCounts {
@@ -62,6 +65,8 @@ class MemoryPath {
   // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
   // replay one trace; `unit`: whose L1.
   double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit = 0);
+  // A scalar load, through the scalar cache.
+  double scalar_load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // When a store counts as done. L2 keeps what was written, as much as is this compute unit's part of it, and writes it
   // back when memory has nothing else to do; more than that waits for memory.
   double store(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
@@ -77,7 +82,7 @@ class MemoryPath {
   double acquire(double start);
   // Cycles that memory takes for what is still to be written back: the launch has ended when all is.
   double write_back_cycles(double end);
-  // What memory needs at its rate for all that was read from it and is written back to it.
+  // What memory, and the road to it, need at their rates for all that was read and is written back.
   double memory_cycles() const;
   const MemoryCounts& counts() const { return counts_; }
 
@@ -91,16 +96,21 @@ class MemoryPath {
       return free;
     }
   };
-  double fill(double now, std::uint64_t line);
+  double fill(double now, std::uint64_t line, std::uint64_t instance);
+  // The line as L2 and all behind it know it: workgroups that replay one trace have lines of their own there, too, save
+  // for those that others read.
+  std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
   bool fetched_by_another(std::uint64_t line);
   bool fetched_by_another_die(std::uint64_t line);
   // One more line to write back, at `now`: when there is room for it.
   double write_back(double now);
   void use_idle_memory(double now);
+  double cycles_of_write_back() const;  // of a line
 
   const timing::MemoryRules* rules_;
   const Neighbours* neighbours_;
   std::vector<Cache> l1_;
+  Cache scalar_;
   Cache l2_;
   std::unordered_set<std::uint64_t> seen_;     // lines that were fetched from memory before
   std::unordered_set<std::uint64_t> written_;  // lines that a store of a workgroup has written

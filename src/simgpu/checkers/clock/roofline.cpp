@@ -63,8 +63,8 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
       {"levels",
        {level_json("L1", memory.lines, rules.l1_rate.value * together, rules.l1_rate, timing),
         level_json("L2", memory.lines - memory.l1_hits, rules.l2_rate.value / units_of_die, rules.l2_rate, timing),
-        level_json("last level cache", memory.mall_hits + memory.memory, rules.mall_rate.value / units, rules.mall_rate,
-                   timing),
+        level_json("last level cache", memory.mall_hits + memory.memory + memory.written,
+                   rules.mall_rate.value / units_of_die, rules.mall_rate, timing),
         level_json("memory", memory.memory + memory.written, rules.memory_rate.value / units, rules.memory_rate,
                    timing)}}};
   if (pipe_cycles > 0) {

@@ -10,6 +10,7 @@
 #include "simgpu/checkers/facts/addresses.h"
 #include "simgpu/checkers/facts/effects.h"
 #include "simgpu/machine/launch/launch.h"
+#include "simgpu/machine/memory/scalar_address.h"
 #include "timing/lds_banks.h"
 
 namespace wavejit::simgpu::clock {
@@ -115,6 +116,26 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
   record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
 }
 
+// What a scalar load reads. Arguments are the same for all workgroups, so that the scalar cache has them: the first
+// load of a launch is counted with its begin (grid.cpp).
+void record_scalar(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
+                   const checks::Effects& effects, WaveTrace& trace, Record& record) {
+  if (!effects.loads || timing.memory.scalar_bytes.value == 0) return;
+  std::uint64_t address = scalar_address(wave, instruction);
+  if (effects.space == Space::scalar_buffer) {
+    constexpr std::uint64_t base_bits = (std::uint64_t{1} << 48) - 1;
+    address = (wave.scalar64(instruction.source[0]) & base_bits) +
+              (static_cast<std::uint64_t>(scalar_offset(wave, instruction)) & ~std::uint64_t{3});
+  }
+  const Allocation* const holder = wave.workgroup->launch->find(address);
+  if (holder == nullptr || holder->kind == MemoryKind::kernarg) return;
+  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
+  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  for (std::uint64_t each = address / line; each <= (address + effects.bytes - 1) / line; ++each)
+    trace.lines.push_back(each);
+  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+}
+
 }  // namespace
 
 TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups,
@@ -178,6 +199,8 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
       record_private(*timing_, wave, instruction, effects, trace, record);
     } else if (effects.counts_vector && effects.space != Space::none) {
       record_memory(*timing_, wave, instruction, effects, trace, record);
+    } else if (effects.space == Space::scalar || effects.space == Space::scalar_buffer) {
+      record_scalar(*timing_, wave, instruction, effects, trace, record);
     }
   }
   trace.records.push_back(record);
