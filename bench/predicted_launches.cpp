@@ -162,11 +162,9 @@ Result<LaunchPrediction> predict(const LaunchTask& task) {
     return replayed;
   }
   if (!task.warm) return prediction;
-  const auto set_warm = gpu->find<decltype(&wavejit_simgpu_set_warm)>("wavejit_simgpu_set_warm");
-  if (set_warm == nullptr) return failed(ExitCode::device, "the simulated GPU knows no warm cache");
-  set_warm(1);
+  gpu->set_warm(true);
   const auto ran = call->run(*engine, &report);
-  set_warm(0);
+  gpu->set_warm(false);
   if (!ran) return std::unexpected(ran.error());
   const auto warm = of_call(timed);
   if (!warm) return warm;

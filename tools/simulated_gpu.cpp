@@ -19,7 +19,8 @@ std::optional<SimulatedGpu> SimulatedGpu::resident() {
       find(gpu.set_settings_, "wavejit_simgpu_set_settings") &&
       find(gpu.get_counters_, "wavejit_simgpu_get_counters") &&
       find(gpu.take_reports_, "wavejit_simgpu_take_reports") && find(gpu.set_clock_, "wavejit_simgpu_set_clock") &&
-      find(gpu.take_cycles_, "wavejit_simgpu_take_cycles") && find(gpu.set_timeline_, "wavejit_simgpu_set_timeline") &&
+      find(gpu.set_warm_, "wavejit_simgpu_set_warm") && find(gpu.take_cycles_, "wavejit_simgpu_take_cycles") &&
+      find(gpu.set_timeline_, "wavejit_simgpu_set_timeline") &&
       find(gpu.take_timeline_, "wavejit_simgpu_take_timeline");
   ::dlclose(library);  // the library's own handle keeps it
   if (!whole) return std::nullopt;
@@ -51,6 +52,8 @@ std::string SimulatedGpu::take_reports() const {
 }
 
 void SimulatedGpu::set_clock(std::uint32_t workgroups) const { set_clock_(workgroups); }
+
+void SimulatedGpu::set_warm(bool warm) const { set_warm_(warm ? 1 : 0); }
 
 std::string SimulatedGpu::take_cycles() const {
   std::string text(take_cycles_(nullptr, 0) + 1, '\0');

@@ -32,6 +32,8 @@ class SimulatedGpu {
   std::string take_reports() const;
   // Records at most `workgroups` workgroups of each launch. 0: no launch is timed.
   void set_clock(std::uint32_t workgroups) const;
+  // Launches that are timed find in caches what an equal launch before left there.
+  void set_warm(bool warm) const;
   // What the clock found out since the last call, one JSON object a launch and line.
   std::string take_cycles() const;
   // Keeps the first `cycles` cycles of each timed launch as a timeline; 0: none.
@@ -48,6 +50,7 @@ class SimulatedGpu {
   decltype(&wavejit_simgpu_get_counters) get_counters_ = nullptr;
   decltype(&wavejit_simgpu_take_reports) take_reports_ = nullptr;
   decltype(&wavejit_simgpu_set_clock) set_clock_ = nullptr;
+  decltype(&wavejit_simgpu_set_warm) set_warm_ = nullptr;
   decltype(&wavejit_simgpu_take_cycles) take_cycles_ = nullptr;
   decltype(&wavejit_simgpu_set_timeline) set_timeline_ = nullptr;
   decltype(&wavejit_simgpu_take_timeline) take_timeline_ = nullptr;

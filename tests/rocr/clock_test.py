@@ -47,6 +47,10 @@ def main():
     again, _ = run(wavejit, program, target, "--cycles")
     # HIP answers in floating-point milliseconds of differences of large counts: the last nanosecond may be another one.
     assert times.keys() == again.keys() and all(abs(again[name] - times[name]) <= 1 for name in times), (again, times)
+    costly, _ = run(wavejit, program, target, "--cycles", "--warm", "--event-cost", "3.1")
+    assert abs(costly["one"] - times["one"] - 3100) <= tick + 2, (costly, times)
+    refused = subprocess.run([wavejit, "sim", "--target", target, "--warm", "--", program], check=False, capture_output=True, text=True)
+    assert refused.returncode != 0 and "--warm without --cycles" in refused.stderr, refused
     host, _ = run(wavejit, program, target)
     assert host["pause"] >= 20_000_000, host
     assert host["one"] > times["one"], (host, times)

@@ -247,6 +247,20 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_THAT(words.out, HasSubstr(" % until code and arguments are there, "));
 }
 
+// Keys and values of a second equal call come from caches.
+TEST_F(ProfileCommandTest, WarmCachesTakeLess) {
+  const std::vector<std::string> words = {"profile", "attention_forward bf16 b1 q1 k4096 h1 d64", "--device",
+                                          "sim:gfx950"};
+  std::vector<std::string> warm_words = words;
+  warm_words.emplace_back("--warm");
+  const Json cold = json(words);
+  const Json warm = json(warm_words);
+  EXPECT_FALSE(cold.at("warm").get<bool>());
+  EXPECT_TRUE(warm.at("warm").get<bool>());
+  EXPECT_LT(warm.at("predicted_cycles").get<int>(), cold.at("predicted_cycles").get<int>());
+  EXPECT_THAT(run(warm_words).out, HasSubstr("caches   warm: "));
+}
+
 // A latent call in runs, one over listed keys, the indexer that lists them, and lists of key blocks.
 TEST_F(ProfileCommandTest, LatentAttentionAndListsAreTimed) {
   const std::vector<std::pair<const char*, std::vector<std::string>>> of_each = {

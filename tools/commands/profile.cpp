@@ -29,6 +29,7 @@ struct Arguments {
   std::vector<std::string> settings;
   std::string timeline;
   std::string html;
+  bool warm = false;
   bool json = false;
 };
 
@@ -46,7 +47,8 @@ Result<ExitCode> profile(const Arguments& arguments) {
   auto html = open_if_named("html", arguments.html);
   if (!html) return std::unexpected(html.error());
 
-  const auto prediction = predict(*subject, *timeline || *html ? timeline_cycles : 0);
+  const auto prediction =
+      predict(*subject, *timeline || *html ? timeline_cycles : 0, arguments.warm ? Caches::warm : Caches::cold);
   if (!prediction) return std::unexpected(prediction.error());
   std::string written;
   if (*timeline) {
@@ -87,6 +89,9 @@ void add_profile(CLI::App& program, Chosen& chosen) {
       ->add_option("--timeline", arguments->timeline,
                    "also some thousand cycles of one compute unit for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
+  command->add_flag("--warm", arguments->warm,
+                    "launches find in L2 and the last level cache what an equal launch before left there; without it, "
+                    "nothing is there");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);

@@ -57,7 +57,7 @@ const Json* Prediction::longest() const {
 
 std::uint64_t Prediction::cycles() const { return predicted_cycles(launches).total(); }
 
-Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles) {
+Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles, Caches caches) {
   const wavejit_engine_options options = subject.engine.options();
   wavejit_engine* raw_engine = nullptr;
   if (auto created = checked(wavejit_engine_create(&options, &raw_engine)); !created)
@@ -73,6 +73,8 @@ Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles
     return failed(ExitCode::usage, fmt::format("--device: {} is not simulated; {} are accepted", prediction.device_name,
                                                joined(targets_that_run(), ", ", "sim:")));
   }
+  prediction.warm = caches == Caches::warm;
+  gpu->set_warm(prediction.warm);
   if (subject.problem) {
     if (auto ran = run_problem(*subject.problem, raw_engine, *gpu, timeline_cycles, prediction); !ran)
       return std::unexpected(ran.error());
@@ -106,6 +108,7 @@ std::string prediction_text(const Prediction& prediction) {
   const auto line = [&](const char* name, const std::string& value) { text += fmt::format("{:<8} {}\n", name, value); };
   line("profile", prediction.subject);
   if (!prediction.settings.empty()) line("with", prediction.settings);
+  if (prediction.warm) line("caches", "warm: launches find what equal ones before left there");
   if (!prediction.kernel_spec.empty()) line("kernel", prediction.kernel_spec);
   if (!prediction.key.empty()) line("key", prediction.key);
   line("device", prediction.device_name);
@@ -129,6 +132,7 @@ std::string prediction_text(const Prediction& prediction) {
 Json prediction_json(const Prediction& prediction) {
   return {{"subject", prediction.subject},
           {"settings", prediction.settings},
+          {"warm", prediction.warm},
           {"device_name", prediction.device_name},
           {"target", prediction.target},
           {"kernel_spec", prediction.kernel_spec},

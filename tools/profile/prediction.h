@@ -14,6 +14,7 @@ namespace wavejit::tools {
 struct Prediction {
   std::string subject;
   std::string settings;
+  bool warm = false;  // launches found in caches what equal ones before would have left
   std::string device_name;
   std::string target;
   std::string kernel_spec;  // of a problem
@@ -30,8 +31,9 @@ struct Prediction {
 };
 
 // Only the workgroups that the clock looks at run, so results are not there. Fails where nothing was launched or
-// nothing could be timed. `timeline_cycles`: how long a piece is kept; 0: none.
-Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles);
+// nothing could be timed. `timeline_cycles`: how long a piece is kept; 0: none. `caches`: what launches find there.
+enum class Caches : std::uint8_t { cold, warm };
+Result<Prediction> predict(const Subject& subject, std::uint64_t timeline_cycles, Caches caches = Caches::cold);
 
 // Empty, or why this setting of the command line means nothing to the kernel that ran.
 std::string without_setting(const Prediction& prediction, const std::string& name);

@@ -13,16 +13,26 @@ namespace wavejit::runtime {
 namespace {
 
 // Read by libwavejit_simgpu.so (docs/environment.md).
-constexpr std::array<std::string_view, 18> of_simulated_gpu = {
-    "WAVEJIT_SIM_SCHEDULE",        "WAVEJIT_SIM_SEED",
-    "WAVEJIT_SIM_CHECK",           "WAVEJIT_SIM_ARRIVAL",
-    "WAVEJIT_SIM_ENGINE",          "WAVEJIT_SIM_TRANSLATE_AFTER",
-    "WAVEJIT_SIM_MATRIX",          "WAVEJIT_SIM_THREADS",
-    "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_INSTRUCTION_LIMIT",
-    "WAVEJIT_SIM_TARGET",          "WAVEJIT_SIM_QUEUE_PATIENCE",
-    "WAVEJIT_SIM_CYCLES",          "WAVEJIT_SIM_REPORT",
-    "WAVEJIT_SIM_SUMMARY",         "WAVEJIT_SIM_IGNORE",
-    "WAVEJIT_SIM_DRIVER_FILES",    "WAVEJIT_SIM_RULES"};
+constexpr std::array<std::string_view, 20> of_simulated_gpu = {"WAVEJIT_SIM_SCHEDULE",
+                                                               "WAVEJIT_SIM_SEED",
+                                                               "WAVEJIT_SIM_CHECK",
+                                                               "WAVEJIT_SIM_ARRIVAL",
+                                                               "WAVEJIT_SIM_ENGINE",
+                                                               "WAVEJIT_SIM_TRANSLATE_AFTER",
+                                                               "WAVEJIT_SIM_MATRIX",
+                                                               "WAVEJIT_SIM_THREADS",
+                                                               "WAVEJIT_SIM_TRANSCENDENTALS",
+                                                               "WAVEJIT_SIM_INSTRUCTION_LIMIT",
+                                                               "WAVEJIT_SIM_TARGET",
+                                                               "WAVEJIT_SIM_QUEUE_PATIENCE",
+                                                               "WAVEJIT_SIM_CYCLES",
+                                                               "WAVEJIT_SIM_REPORT",
+                                                               "WAVEJIT_SIM_SUMMARY",
+                                                               "WAVEJIT_SIM_IGNORE",
+                                                               "WAVEJIT_SIM_DRIVER_FILES",
+                                                               "WAVEJIT_SIM_RULES",
+                                                               "WAVEJIT_SIM_WARM",
+                                                               "WAVEJIT_SIM_EVENT_COST"};
 
 // What `./dev`, the tests and the benchmarks are told with. A program that they start finds them, too.
 constexpr std::array<std::string_view, 12> prefixes_of_the_tree = {

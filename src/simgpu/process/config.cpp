@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "simgpu/process/check.h"
+#include "simgpu/process/clock_config.h"
 #include "simgpu/process/device_names.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/queue_config.h"
@@ -275,7 +276,22 @@ void read_report(Config& config) {
 
 QueueConfig read_queue_config() {
   const Config& config = Process::instance().config();
-  return {.patience = config.patience, .simulated_time = config.clock_sample != 0};
+  std::uint64_t nanoseconds = 0;
+  constexpr std::uint64_t most = 1'000'000'000;
+  read_number("WAVEJIT_SIM_EVENT_COST", 0, most, "0 ns", nanoseconds);
+  return {.patience = config.patience,
+          .simulated_time = config.clock_sample != 0,
+          .event_cost = std::chrono::nanoseconds(nanoseconds)};
+}
+
+ClockConfig read_clock_config() {
+  ClockConfig config;
+  if (const char* text = ::secure_getenv("WAVEJIT_SIM_WARM"); text != nullptr && *text != 0) {
+    const std::string_view value = text;
+    config.warm = value == "on";
+    if (value != "on" && value != "off") warn("WAVEJIT_SIM_WARM", value, "on or off", "off");
+  }
+  return config;
 }
 
 Config read_config() {

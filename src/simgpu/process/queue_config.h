@@ -11,6 +11,8 @@ struct QueueConfig {
   std::chrono::milliseconds patience = std::chrono::seconds(10);
   // Packets are stamped with the simulated GPU's time (front_ends/queues/queue_time.h), not the host's.
   bool simulated_time = false;
+  // What simulated time has between an event and the kernel behind it (WAVEJIT_SIM_EVENT_COST).
+  std::chrono::nanoseconds event_cost{0};
 };
 
 // As config.h read it.

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simgpu/process/check.h"
+#include "simgpu/process/clock_config.h"
 #include "simgpu/process/device_names.h"
 #include "simgpu/process/process.h"
 #include "simgpu/process/queue_config.h"
@@ -30,7 +31,8 @@ class Environment : public ::testing::Test {
          {"WAVEJIT_DEVICE", "WAVEJIT_SIM_SCHEDULE", "WAVEJIT_SIM_SEED", "WAVEJIT_SIM_THREADS",
           "WAVEJIT_SIM_INSTRUCTION_LIMIT", "WAVEJIT_SIM_ENGINE", "WAVEJIT_SIM_TRANSLATE_AFTER", "WAVEJIT_SIM_CHECK",
           "WAVEJIT_SIM_MATRIX", "WAVEJIT_SIM_TRANSCENDENTALS", "WAVEJIT_SIM_TARGET", "WAVEJIT_SIM_QUEUE_PATIENCE",
-          "WAVEJIT_SIM_CYCLES", "WAVEJIT_SIM_REPORT", "WAVEJIT_SIM_SUMMARY", "WAVEJIT_SIM_RULES"}) {
+          "WAVEJIT_SIM_CYCLES", "WAVEJIT_SIM_WARM", "WAVEJIT_SIM_EVENT_COST", "WAVEJIT_SIM_REPORT",
+          "WAVEJIT_SIM_SUMMARY", "WAVEJIT_SIM_RULES"}) {
       unsetenv(name);
     }
   }
@@ -71,6 +73,9 @@ TEST_F(Environment, ClockReportAndSummaryAreRead) {
   config = read(warnings);
   EXPECT_EQ(config.report, std::filesystem::current_path() / "here.json") << "programs change their folder";
   EXPECT_EQ(config.summary, Summary::on);
+  EXPECT_FALSE(read_clock_config().warm);
+  setenv("WAVEJIT_SIM_WARM", "on", 1);
+  EXPECT_TRUE(read_clock_config().warm);
   setenv("WAVEJIT_SIM_CYCLES", "12", 1);
   setenv("WAVEJIT_SIM_SUMMARY", "short", 1);
   config = read(warnings);

@@ -136,6 +136,28 @@ TEST_F(SimulatedTime, WithoutItPacketsTakeTheHostsTime) {
   EXPECT_GE(taken(done), 4 * (queues::clock_hz / 1000));
 }
 
+// What an event costs is between it and the kernel behind it, not between kernels.
+TEST(QueueTimes, AKernelBehindAnEventBeginsLater) {
+  QueueTime time(true, std::chrono::nanoseconds(3100));
+  constexpr std::uint64_t cost = 3100 * queues::clock_hz / 1'000'000'000;
+  const auto event = [&](std::uint64_t packet) {
+    time.begin(packet);
+    return time.end(packet + 1);
+  };
+  const auto kernel = [&](std::uint64_t packet) {
+    time.begin(packet);
+    time.ran({.cycles = 2'000'000}, 2'000'000, false);
+    return time.end(packet + 1);
+  };
+  const Stamps before = event(0);
+  const Stamps first = kernel(1);
+  EXPECT_EQ(first.start - before.end, cost);
+  EXPECT_EQ(kernel(2).start, first.end);
+  const Stamps after = event(3);
+  EXPECT_EQ(after.end, after.start);
+  EXPECT_EQ(kernel(4).start - after.end, cost);
+}
+
 // Doorbells may ring late, or for packets that are done already.
 TEST(QueueTimes, ALateDoorbellBeginsNothing) {
   QueueTime one(true);

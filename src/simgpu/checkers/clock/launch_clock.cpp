@@ -13,6 +13,7 @@
 #include "simgpu/checkers/facts/effects.h"
 #include "simgpu/checkers/facts/kind.h"
 #include "simgpu/machine/launch/launch.h"
+#include "simgpu/process/clock_config.h"
 #include "simgpu/process/process.h"
 
 namespace wavejit::simgpu::clock {
@@ -22,7 +23,7 @@ ClockLog& ClockLog::instance() {
   return *log;
 }
 
-ClockLog::ClockLog() : sample_(Process::instance().config().clock_sample) {}
+ClockLog::ClockLog() : sample_(Process::instance().config().clock_sample), warm_(read_clock_config().warm) {}
 
 void ClockLog::set_sample(std::uint32_t workgroups) {
   const std::scoped_lock lock(mutex_);

@@ -55,7 +55,11 @@ std::uint64_t exception_bit(QueueError error) {
 }  // namespace
 
 AqlQueue::AqlQueue(Device& device, const QueuePlace& place, RaiseEvent raise)
-    : device_(device), place_(place), raise_(raise), time_(place.config.simulated_time), thread_(place.config) {
+    : device_(device),
+      place_(place),
+      raise_(raise),
+      time_(place.config.simulated_time, place.config.event_cost),
+      thread_(place.config) {
   thread_.start([this] {
     const std::scoped_lock lock(taking_);
     return !failed_ && take_packets();

@@ -96,7 +96,8 @@ void QueueTime::waited_for(std::uint64_t signal) {
 void QueueTime::ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous) {
   if (!simulated_) return;
   is_launch_ = true;
-  start_ = now_ + picoseconds(was_launch_ && waits_for_previous ? launch.dependent_cycles : 0, clock_khz);
+  start_ =
+      now_ + (was_launch_ ? picoseconds(waits_for_previous ? launch.dependent_cycles : 0, clock_khz) : event_cost_);
   now_ = start_ + picoseconds(launch.cycles, clock_khz);
 }
 

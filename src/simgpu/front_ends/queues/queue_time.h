@@ -8,6 +8,7 @@
 // the same program has the same times on every run, as long as it orders what its queues do.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
@@ -48,7 +49,9 @@ struct Stamps {
 // The time of one queue. With `simulated` false everything is the host's clock.
 class QueueTime {
  public:
-  explicit QueueTime(bool simulated) : simulated_(simulated) {}
+  // `event_cost`: what simulated time has before a kernel that does not follow another directly.
+  explicit QueueTime(bool simulated, std::chrono::nanoseconds event_cost = {})
+      : simulated_(simulated), event_cost_(static_cast<std::uint64_t>(event_cost.count()) * 1000) {}
   ~QueueTime();
   QueueTime(const QueueTime&) = delete;
   QueueTime& operator=(const QueueTime&) = delete;
@@ -71,8 +74,9 @@ class QueueTime {
   void begin_work();
 
   const bool simulated_;
-  std::mutex mutex_;    // of what follows
-  bool works_ = false;  // has packets
+  const std::uint64_t event_cost_;  // picoseconds
+  std::mutex mutex_;                // of what follows
+  bool works_ = false;              // has packets
   bool stopped_ = false;
   std::uint64_t done_ = 0;      // packets
   std::uint64_t earliest_ = 0;  // of the next packet
