@@ -102,8 +102,10 @@ class MemoryPath {
   std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
   bool fetched_by_another(std::uint64_t line);
   bool fetched_by_another_die(std::uint64_t line);
-  // One more line to write back, at `now`: when there is room for it.
-  double write_back(double now);
+  // One more line to write back, at `now`: when there is room for it. What passed the road on its way does not again:
+  // `now` may lie ahead then, and whoever comes before that is not to wait.
+  enum class Road : std::uint8_t { ahead, passed };
+  double write_back(double now, Road road = Road::ahead);
   void use_idle_memory(double now);
   double cycles_of_write_back() const;  // of a line
 
