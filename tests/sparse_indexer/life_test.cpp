@@ -133,6 +133,15 @@ TEST_F(IndexerLife, StatisticsCountACallOnce) {
   EXPECT_EQ(fake_codegen().compiles, 3U);
 }
 
+// A second launch waits as long as timing/launches.h says: parts of a row pay where they save more.
+TEST_F(IndexerLife, RowsGoInPartsWhereThatTakesLess) {
+  const auto engine = make_engine();
+  ASSERT_TRUE(run(*engine, call_of({.batch = 1, .keys = 8192, .top = 512})));
+  EXPECT_EQ(fake_hip().launches, 2U) << "scores, and lists";
+  ASSERT_TRUE(run(*engine, call_of({.batch = 1, .keys = 24576, .top = 512})));
+  EXPECT_EQ(fake_hip().launches, 5U) << "scores, lists of parts, and lists";
+}
+
 TEST_F(IndexerLife, ASealedEngineRefusesWhatNobodyPrepared) {
   const auto engine = make_engine();
   prepare(*engine, {"sparse_indexer bf16 b64 q1 k8192 h64 page=64 top=2048"});
