@@ -263,6 +263,25 @@ TEST(ComputeUnit, LoadsWaitWhileL1IsOnItsWay) {
   EXPECT_GT(waited(many.result, Cause::queue), 1000U);
 }
 
+TEST(ComputeUnit, L1PassesOnTheHalvesOfLinesThatSomebodyWants) {
+  // The same 64 lines again and again, of which each lane wants bytes in one half, or in both.
+  const Buffer<std::uint32_t> memory(std::size_t{1} << 20);
+  const auto cycles_of_load = [&](const std::string& load) {
+    const auto run = [&](unsigned loads) {
+      const Clocked clocked = run_clocked(
+          {.source = {.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\nv_lshlrev_b32 v1, 7, v0\ns_waitcnt lgkmcnt(0)\n" +
+                              load + "s_waitcnt vmcnt(0)\n" + repeated(load, loads) + "s_waitcnt vmcnt(0)\n"},
+           .arguments = {memory.address()}});
+      EXPECT_EQ(clocked.error, "");
+      return static_cast<double>(clocked.result.cycles);
+    };
+    return (run(32) - run(16)) / 16;
+  };
+  EXPECT_NEAR(cycles_of_load("global_load_dword v2, v1, s[6:7]\n"), 64, 1);
+  EXPECT_NEAR(cycles_of_load("global_load_dwordx4 v[2:5], v1, s[6:7] offset:64\n"), 64, 1);
+  EXPECT_NEAR(cycles_of_load("global_load_dwordx2 v[2:3], v1, s[6:7] offset:60\n"), 128, 1);
+}
+
 TEST(ComputeUnit, TheAddressUnitTakesFourLanesAndTheirLines) {
   const Buffer<std::uint32_t> memory(std::size_t{1} << 20);
   const auto load = [&](unsigned shift, const std::string& width, const std::string& to) {

@@ -213,6 +213,7 @@ void ComputeUnit::issue_memory(RunningWave& wave, const Step& step, const Record
   MemoryRequest request{.at = is_ordered_ ? send_data(step, simds_[wave.simd].ordered, now) : now,
                         .turns = std::max<double>(record.turns, timing_->wave.look.value),
                         .lines = std::span(wave.trace->lines).subspan(record.first, record.count),
+                        .part = record.count == 0 ? 1 : record.halves / (2.0 * record.count),
                         .instance = wave.slot->instance,
                         .store = step.kind == Kind::store,
                         .atomic = step.instruction->record->atomic,

@@ -134,11 +134,13 @@ double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) 
   return memory_rate_.take(at_mall) + rules_->memory_latency.value;
 }
 
-double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit) {
+double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit,
+                        double part) {
   double done = start + rules_->l1_latency.value;
+  counts_.spared += (1 - part) * static_cast<double>(lines.size());
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
-    const double at_l1 = l1_rate_[unit].take(start);
+    const double at_l1 = l1_rate_[unit].take(start, part);
     if (l1_[unit].touch(of_instance(line, instance))) {
       ++counts_.l1_hits;
       done = std::max(done, at_l1 + rules_->l1_latency.value);
@@ -187,12 +189,13 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
   return done + rules_->memory_latency.value;
 }
 
-double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit) {
+double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit, double part) {
   double done = start;
+  counts_.spared += (1 - part) * static_cast<double>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ++counts_.lines;
     ++counts_.mall_hits;
-    done = mall_rate_.take(l2_rate_.take(l1_rate_[unit].take(start)));
+    done = mall_rate_.take(l2_rate_.take(l1_rate_[unit].take(start, part)));
   }
   return done + rules_->mall_latency.value;
 }

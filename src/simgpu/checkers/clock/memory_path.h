@@ -51,6 +51,7 @@ struct Neighbours {
 
 struct MemoryCounts {
   std::uint64_t lines = 0;
+  double spared = 0;  // of those lines: halves that nobody wants do not leave L1
   std::uint64_t l1_hits = 0;
   std::uint64_t l2_hits = 0;
   std::uint64_t mall_hits = 0;
@@ -63,8 +64,9 @@ class MemoryPath {
   MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units = 1);
 
   // When the data of an access is there that the address unit began at `start`. `instance` tells workgroups apart that
-  // replay one trace; `unit`: whose L1.
-  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit = 0);
+  // replay one trace; `unit`: whose L1; `part`: of the lines, that L1 passes on.
+  double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit = 0,
+              double part = 1);
   // A scalar load, through the scalar cache.
   double scalar_load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // When a store counts as done. L2 keeps what was written, as much as is this compute unit's part of it, and writes it
@@ -73,7 +75,7 @@ class MemoryPath {
   // An atomic reads and writes where all dies see it.
   double atomic(double start, std::span<const std::uint64_t> lines);
   // A load of agent scope (sc1): past L1 and L2.
-  double coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit = 0);
+  double coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit = 0, double part = 1);
   double coherent_store(double start, std::span<const std::uint64_t> lines);
   // buffer_wbl2. The die's L2 serves its workgroups one after the other, and they come together: with equal work they
   // are abreast, and the last of them is waited for.
@@ -91,8 +93,8 @@ class MemoryPath {
   struct Rate {
     double cycles_a_line = 0;
     double free = 0;
-    double take(double now) {
-      free = (free > now ? free : now) + cycles_a_line;
+    double take(double now, double part = 1) {
+      free = (free > now ? free : now) + (cycles_a_line * part);
       return free;
     }
   };

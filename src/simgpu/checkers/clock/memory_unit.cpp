@@ -37,8 +37,8 @@ void MemoryUnit::begin(const MemoryRequest& request, double start) {
                                               : path_->store(start, request.lines, request.instance));
     return;
   }
-  const double there = request.past_caches ? path_->coherent_load(start, request.lines, unit_)
-                                           : path_->load(start, request.lines, request.instance, unit_);
+  const double there = request.past_caches ? path_->coherent_load(start, request.lines, unit_, request.part)
+                                           : path_->load(start, request.lines, request.instance, unit_, request.part);
   const double bytes = static_cast<double>(request.lines.size()) * rules_->line.value;
   on_their_way_.push({.until = there, .bytes = bytes});
   bytes_on_their_way_ += bytes;

@@ -21,6 +21,7 @@ struct MemoryRequest {
   double at = 0;
   double turns = 0;  // of the address unit
   std::span<const std::uint64_t> lines;
+  double part = 1;             // of those lines, that L1 passes on
   std::uint64_t instance = 0;  // tells workgroups apart that replay one trace
   bool store = false;
   bool atomic = false;

@@ -28,7 +28,7 @@ void record_lds(const timing::Timing& timing, const Wave& wave, const Instructio
     for_active_lanes(lanes.lanes, [&](unsigned lane) { addresses[lane] = from[lane]; });
     const timing::BankUse use = timing::bank_use(*access, addresses, lanes.lanes);
     record.first += static_cast<std::uint32_t>(use.extra);
-    record.count += static_cast<std::uint16_t>(use.phases);
+    record.count += static_cast<std::uint32_t>(use.phases);
   }
 }
 
@@ -46,12 +46,46 @@ class LinesOfGroup {
   std::ptrdiff_t count_ = 0;
 };
 
+// The lines of one access, behind those of others, and the halves of them that it touches.
+class LinesOfAccess {
+ public:
+  LinesOfAccess(std::vector<std::uint64_t>& lines, const timing::Timing& timing, Record& record)
+      : lines_(&lines), line_(static_cast<std::uint64_t>(timing.memory.line.cycles())), record_(&record) {
+    record.first = static_cast<std::uint32_t>(lines.size());
+  }
+  // The line of an address.
+  std::uint64_t add(std::uint64_t address) {
+    const std::uint64_t line = address / line_;
+    const auto begin = lines_->begin() + record_->first;
+    // Lanes side by side mostly share a line: the last one is looked at first.
+    const bool is_last = begin != lines_->end() && lines_->back() == line;
+    const auto found = is_last ? lines_->end() - 1 : std::find(begin, lines_->end(), line);
+    std::uint8_t& touched = touched_[static_cast<std::size_t>(found - begin)];
+    if (found == lines_->end()) {
+      lines_->push_back(line);
+      touched = 0;
+    }
+    touched |= address % line_ < line_ / 2 ? 1U : 2U;
+    return line;
+  }
+  void close() {
+    record_->count = static_cast<std::uint32_t>(lines_->size()) - record_->first;
+    for (const std::uint8_t touched : std::span(touched_).first(record_->count))
+      record_->halves += static_cast<std::uint32_t>(std::popcount(touched));
+  }
+
+ private:
+  std::vector<std::uint64_t>* lines_;
+  std::uint64_t line_;
+  Record* record_;
+  std::array<std::uint8_t, std::size_t{4} * lane_places> touched_;  // the first of each line, the second, or both
+};
+
 void record_memory(const timing::Timing& timing, const Wave& wave, const Instruction& instruction,
                    const checks::Effects& effects, WaveTrace& trace, Record& record) {
   checks::LaneAddresses lanes;
   checks::device_addresses(wave, instruction, effects, lanes);
-  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
-  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  LinesOfAccess lines(trace.lines, timing, record);
   constexpr int narrow = 4;  // bytes a lane
   const timing::Figure& together = effects.bytes > narrow ? timing.memory.lanes_wide : timing.memory.lanes_narrow;
   const auto lanes_of_group = static_cast<unsigned>(together.cycles());
@@ -59,7 +93,7 @@ void record_memory(const timing::Timing& timing, const Wave& wave, const Instruc
   unsigned group_number = 0;
   bool group_open = false;
   const auto close_group = [&] {
-    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+    if (group_open) record.turns += group.take();
     group_open = false;
   };
   for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
@@ -68,18 +102,12 @@ void record_memory(const timing::Timing& timing, const Wave& wave, const Instruc
     group_number = lane / lanes_of_group;
     group_open = true;
     if (lanes.available[lane] == 0) continue;
-    const std::uint64_t first = lanes.first[lane] / line;
-    const std::uint64_t last = (lanes.first[lane] + lanes.available[lane] - 1) / line;
-    for (std::uint64_t each = first; each <= last; ++each) {
-      group.add(each);
-      const auto begin = trace.lines.begin() + record.first;
-      // Lanes side by side mostly share a line: the last one is looked at first.
-      if (begin != trace.lines.end() && trace.lines.back() == each) continue;
-      if (std::find(begin, trace.lines.end(), each) == trace.lines.end()) trace.lines.push_back(each);
-    }
+    // No lane has more bytes than half a line.
+    group.add(lines.add(lanes.first[lane]));
+    group.add(lines.add(lanes.first[lane] + lanes.available[lane] - 1));
   }
   close_group();
-  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+  lines.close();
 }
 
 // Private memory is memory: a wave's bytes lie together, each dword of them as 64 neighbouring lanes. An access is so
@@ -90,11 +118,10 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
   constexpr std::uint64_t dword = 4;
   checks::LaneAddresses lanes;
   checks::device_addresses(wave, instruction, effects, lanes);
-  const auto line = static_cast<std::uint64_t>(timing.memory.line.cycles());
   const std::uint64_t waves = (wave.workgroup->linear_id * wave.workgroup->waves.size()) + wave.index;
   const std::uint64_t start = above_all_device_addresses + (waves * wave.scratch_bytes_per_lane * wave.lane_count);
   const auto lanes_of_group = static_cast<unsigned>(timing.memory.lanes_narrow.cycles());
-  record.first = static_cast<std::uint32_t>(trace.lines.size());
+  LinesOfAccess lines(trace.lines, timing, record);
   const std::uint64_t dwords = (effects.bytes + dword - 1) / dword;
   for (std::uint64_t each = 0; each < dwords; ++each) {
     LinesOfGroup group;
@@ -102,18 +129,15 @@ void record_private(const timing::Timing& timing, const Wave& wave, const Instru
     bool group_open = false;
     for (std::uint64_t rest = lanes.lanes; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (group_open && lane / lanes_of_group != group_number) record.turns += static_cast<std::uint16_t>(group.take());
+      if (group_open && lane / lanes_of_group != group_number) record.turns += group.take();
       group_number = lane / lanes_of_group;
       group_open = true;
       const std::uint64_t row = static_cast<std::uint32_t>(lanes.first[lane]) / dword + each;
-      const std::uint64_t at = (start + (row * wave.lane_count + lane) * dword) / line;
-      group.add(at);
-      const auto begin = trace.lines.begin() + record.first;
-      if (std::find(begin, trace.lines.end(), at) == trace.lines.end()) trace.lines.push_back(at);
+      group.add(lines.add(start + (row * wave.lane_count + lane) * dword));
     }
-    if (group_open) record.turns += static_cast<std::uint16_t>(group.take());
+    if (group_open) record.turns += group.take();
   }
-  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+  lines.close();
 }
 
 // What a scalar load reads. Arguments are the same for all workgroups, so that the scalar cache has them: the first
@@ -133,7 +157,7 @@ void record_scalar(const timing::Timing& timing, const Wave& wave, const Instruc
   record.first = static_cast<std::uint32_t>(trace.lines.size());
   for (std::uint64_t each = address / line; each <= (address + effects.bytes - 1) / line; ++each)
     trace.lines.push_back(each);
-  record.count = static_cast<std::uint16_t>(trace.lines.size() - record.first);
+  record.count = static_cast<std::uint32_t>(trace.lines.size() - record.first);
 }
 
 }  // namespace

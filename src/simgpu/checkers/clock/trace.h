@@ -15,9 +15,10 @@ namespace wavejit::simgpu::clock {
 
 struct Record {
   const Instruction* instruction = nullptr;
-  std::uint32_t first = 0;  // memory: of its lines in WaveTrace::lines; LDS: turns lost to bank conflicts
-  std::uint16_t count = 0;  // memory: lines, none of a launch's arguments; LDS: turns without conflicts
-  std::uint16_t turns = 0;  // vector memory: of the address unit
+  std::uint32_t first = 0;        // memory: of its lines in WaveTrace::lines; LDS: turns lost to bank conflicts
+  std::uint32_t count : 10 = 0;   // memory: lines, none of a launch's arguments; LDS: turns without conflicts
+  std::uint32_t turns : 10 = 0;   // vector memory: of the address unit
+  std::uint32_t halves : 12 = 0;  // vector memory: of those lines, touched
 };
 
 struct WaveTrace {
