@@ -41,7 +41,7 @@ kernel behind it, and what a launch loses that waits for another. Some workgroup
 | column | what it says |
 |---|---|
 | dQ, dK/dV | cycles of the two launches, predicted |
-| call | both, and 7,200 guessed for the second one's wait |
+| call | both, and the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
 | busy | matrix pipes of all compute units, both launches: seven products, and with a mask what it hides in a tile too |
 | steady | the same in the middle half of a compute unit's time, of each launch |
 | of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles. Of 192 dims and 128 of v three products have the one, two the other |

@@ -47,7 +47,7 @@ pages of 64. Index queries and keys hold zeros; lists are made of normal numbers
 | of peak | 2 · heads · 128 operations for each key that a row sees, over what all matrix pipes do in those cycles |
 | busy | matrix pipes in the middle half of a compute unit's time, of the scores |
 | list | cycles of the second launch, which has a row a workgroup. Two numbers: several workgroups have a part of a long row each, and one more launch chooses among what they chose ([docs/sparse-indexer.md](../docs/sparse-indexer.md)) |
-| call | all launches, and 7,200 guessed for each that waits for the one before |
+| call | all launches, and the wait of each behind the one before (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
 | µs | of the call, at the peak clock |
 
 Published figures are of 8-bit index keys, half of these bytes, and are no rows here: 2.2 to 3.1 µs for the scores of 1 to 64 rows over 1,024 keys (ROCm/aiter#5332, MXFP4), 0.74, 1.14 and 2.95 ms a decode step for all layers' indexers at 1, 4 and 16

@@ -20,6 +20,7 @@
 #include "isa/matrix.h"
 #include "predicted_launches.h"
 #include "predicted_page.h"
+#include "timing/launches.h"
 #include "timing/timing.h"
 
 namespace {
@@ -38,7 +39,7 @@ the workspace the engine's own. Arrays hold zeros.
 | column | what it says |
 |---|---|
 | walk, merge | cycles of the two launches. `–`: there is one, since keys are not cut into runs, or since the last workgroup to arrive merges, which is then part of the walk |
-| call | all of them, and 7,200 guessed for the second one's wait |
+| call | all of them, and the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
 | bytes a cycle | the bytes of the keys, each counted once, over the walk's cycles |
 | of memory | that beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942. Behind it the same of the whole call |
 | of peak | 2 · rows · keys · (576 + 512) operations over what all matrix pipes do in the call's cycles. Rows that are not there and scores that two waves multiply are no operations |
@@ -256,7 +257,6 @@ std::optional<LaunchPrediction> read_row(const std::string& row) {
   std::vector<std::string_view> cells;
   for (const auto& cell : std::views::split(std::string_view(row), std::string_view(" | "))) cells.emplace_back(cell);
   constexpr std::size_t columns = 12;
-  constexpr std::uint64_t guessed_wait = 7200;
   if (cells.size() != columns) return std::nullopt;
   const auto number = [](std::string_view digits) {
     double value = -1;
@@ -272,7 +272,7 @@ std::optional<LaunchPrediction> read_row(const std::string& row) {
   read.cycles = walk.cycles;
   if (cells[3] != "–") {
     bench::OneLaunch& merge = read.each.emplace_back();
-    merge.wait = guessed_wait;
+    merge.wait = static_cast<std::uint64_t>(timing::stream.dependent.cycles());
     merge.cycles = cycles(3);
     read.cycles += merge.wait + merge.cycles;
   }

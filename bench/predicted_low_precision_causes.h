@@ -15,7 +15,7 @@ Made by `./dev bench predicted low_precision`. **Cycles and shares are predicted
 | column | what it says |
 |---|---|
 | bf16 | cycles of the same call in bf16: same masks and heads |
-| walk, call | cycles of the first launch, and of all, with 7,200 guessed for the second one's wait |
+| walk, call | cycles of the first launch, and of all, with the second one's wait |
 | times bf16 | cycles of bf16 over those of 8 bits |
 | bytes a cycle, of memory | the bytes of the keys, each counted once, over the walk's cycles, and beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950, 1,952 on gfx942. Of prompts: how busy matrix pipes are |
 | µs | the call without that wait |

@@ -42,7 +42,7 @@ Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md))
   The call says so (`WAVEJIT_LISTS_ALIKE`).
 - `random`: each list draws its blocks for itself, and so does each head.
 
-All launches of a call count: the kernel that makes walks, what the second launch loses by waiting (7,200 cycles, a guess), and the attention kernel. Arrays hold zeros.
+All launches of a call count: the kernel that makes walks, what the second launch loses by waiting (`launch.dependent` of [timing-model.md](../docs/timing-model.md)), and the attention kernel. Arrays hold zeros.
 Of a grid as large as these some workgroups are timed, of the least work to the most, and all are handed out.
 
 | column | what it says |

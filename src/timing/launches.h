@@ -14,7 +14,7 @@ inline constexpr LaunchRules stream = {
         "cycles of floydwarshall and 2,803 of bitonicsort, and 2,000 of them are the kernel's; its authors fitted "
         "1,800"),
 };
-// The same of a target that has none of its own.
+// A target without a figure of its own carries it over.
 inline constexpr LaunchRules stream_elsewhere = {.dependent = carried_over(stream.dependent)};
 
 }  // namespace wavejit::timing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether the last workgroup to arrive merges the parts of its rows, or a second launch does: by cycles that a call
 // takes beyond its walk, as the clock of the simulated GPU predicts them. Families fit the figures to their kernels.
-// They rest on two figures of docs/timing-model.md: the wait between launches, 7,200 cycles when they were fitted (1,800
-// now), and what parts cost that pass all caches.
+// `./dev bench merge-costs` prints the figures. They rest on a guess of docs/timing-model.md, what parts cost that pass
+// all caches, and on the wait between launches (timing/launches.h).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "templates/attention/call/flags.h"
+#include "timing/launches.h"
 
 namespace wavejit::attention {
 
@@ -23,7 +24,7 @@ struct MergeCosts {
   std::uint32_t turn = 0;
   std::uint32_t bytes_a_cycle = 1;
   std::uint32_t all_bytes_a_cycle = 1;
-  // Two: the wait between them and the second one's start and end; each chunk of a row, which follow each other; and
+  // Two, beside the wait between them: the second one's start and end; each chunk of a row, which follow each other; and
   // how fast the device merges.
   std::uint32_t second_launch = 0;
   std::uint32_t chunk = 0;
@@ -45,7 +46,8 @@ struct MergeCycles {
 constexpr MergeCycles cycles_of(const MergeCosts& costs, const PartsToMerge& parts) {
   return {.one = costs.arrival + ((parts.turns - 1) * costs.turn) + (parts.bytes / costs.bytes_a_cycle) +
                  (parts.all_bytes / costs.all_bytes_a_cycle),
-          .two = costs.second_launch + (parts.chunks * costs.chunk) + (parts.all_bytes / costs.second_bytes_a_cycle)};
+          .two = static_cast<std::uint64_t>(timing::stream.dependent.cycles()) + costs.second_launch +
+                 (parts.chunks * costs.chunk) + (parts.all_bytes / costs.second_bytes_a_cycle)};
 }
 // So much less decides for one launch: figures are fitted within some hundred cycles.
 inline constexpr std::uint64_t least_gain = 1000;

@@ -59,26 +59,27 @@ std::uint64_t chunks_a_run_of(const LatentProblem& problem, std::uint64_t sequen
   return attention::chunks_a_run(cut, {.places = places_of(board), .merge_cost = 2, .fillings_of_uneven_lengths = 4});
 }
 
-// Costs of workgroups with 32 rows: fitted to what `wavejit profile` predicts of 1 to 16 chunks of 16 and 32 heads
-// (docs/split-keys.md has them). Workgroups with more rows have more to merge than one of them should, two chunks
-// already: 15,391 cycles of 64 heads on gfx950, where a second launch takes 12,788.
+// Costs of workgroups with 32 rows, fitted by `./dev bench merge-costs` to what `wavejit profile` predicts of 2 to 16
+// chunks of 16 and 32 heads, 1 to 64 sequences. By them no such call is faster in one launch, by some hundred cycles
+// where little is merged; it would be if a second launch waited longer. Workgroups with more rows have more to merge
+// than one of them should, two chunks already.
 constexpr attention::MergeCosts merge_costs[] = {
     {.target = "gfx942",
-     .arrival = 6400,
-     .turn = 1000,
-     .bytes_a_cycle = 60,
-     .all_bytes_a_cycle = 3000,
-     .second_launch = 11200,
-     .chunk = 265,
-     .second_bytes_a_cycle = 8000},
+     .arrival = 4905,
+     .turn = 1762,
+     .bytes_a_cycle = 49,
+     .all_bytes_a_cycle = 794,
+     .second_launch = 3350,
+     .chunk = 196,
+     .second_bytes_a_cycle = 1945},
     {.target = "gfx950",
-     .arrival = 5600,
-     .turn = 1000,
-     .bytes_a_cycle = 40,
-     .all_bytes_a_cycle = 8000,
-     .second_launch = 11300,
-     .chunk = 310,
-     .second_bytes_a_cycle = 16000},
+     .arrival = 5157,
+     .turn = 1626,
+     .bytes_a_cycle = 41,
+     .all_bytes_a_cycle = 4409,
+     .second_launch = 3504,
+     .chunk = 191,
+     .second_bytes_a_cycle = 3116},
 };
 // What lists add to each: whoever merges looks up how many parts a row has.
 constexpr std::uint32_t list_arrival = 750;
