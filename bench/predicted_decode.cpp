@@ -204,7 +204,7 @@ std::vector<SmallTask> all_small() {
 constexpr std::string_view small_introduction = R"(
 ## A step with little to do
 
-What a decode step of few sequences is made of. "Waits": between launches (a guess). "Cold": until a launch's code and arguments are there, of all launches. "Walk" and "merge": the kernels that walk keys, and the
+What a decode step of few sequences is made of. "Waits": between launches (`launch.dependent`). "Cold": until a launch's code and arguments are there, of all launches. "Walk" and "merge": the kernels that walk keys, and the
 one that merges their parts, without that. Memory cold. One GPU of eight under tensor parallelism has one kv head of these models.
 
 | target | what | call | kernel | launches | cycles | µs | waits | cold | walk | merge |

@@ -134,7 +134,7 @@ std::string goal_text(const Goal& goal) {
 }
 
 struct Figures {
-  double cycles = 0;        // of the whole call, the guessed wait among them
+  double cycles = 0;        // of the whole call, the wait among them
   double microseconds = 0;  // without that wait
   double times = 0;         // as fast as bf16
   double rate = 0;          // bytes a cycle of the walk

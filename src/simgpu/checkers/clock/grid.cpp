@@ -135,6 +135,16 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
   return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
 }
 
+// Workgroups with at least half of this one's work. Where a launch has room for longer sequences than there are, most of
+// its workgroups end at once: those that work have compute units, and the rates of memory, to themselves.
+std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Survey* survey) {
+  if (survey == nullptr) return workgroups;
+  const std::uint64_t least = survey->work_of(seed.workgroup) / 2;
+  std::uint64_t busy = 0;
+  for (std::uint64_t i = 0; i < workgroups; ++i) busy += survey->work_of(i) >= least ? 1 : 0;
+  return busy;
+}
+
 }  // namespace
 
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
@@ -176,9 +186,13 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     const WorkgroupTrace* const row = trace_of(seed.row);
     if (trace == nullptr) continue;
     ComputeUnitRequest request;
-    request.resident = grid.resident;
-    request.neighbours.compute_units = static_cast<unsigned>(active);
-    request.neighbours.compute_units_of_die = static_cast<unsigned>(units_of_die);
+    const std::uint64_t busy_ones = std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey), 1);
+    const std::uint64_t busy_units = std::min(busy_ones, active);
+    const auto resident =
+        static_cast<unsigned>(std::clamp<std::uint64_t>((busy_ones + units - 1) / units, 1, grid.resident));
+    request.resident = resident;
+    request.neighbours.compute_units = static_cast<unsigned>(busy_units);
+    request.neighbours.compute_units_of_die = static_cast<unsigned>((busy_units + dies - 1) / dies);
     request.neighbours.warm = warm.last_level;
     const auto here = lines_of(*trace);
     if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
@@ -195,7 +209,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     const WorkgroupTrace* beside = seed.next_is_alike ? next : nullptr;
     if (rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
     if (beside == nullptr) beside = trace;
-    for (unsigned r = 0; r < grid.resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
+    for (unsigned r = 0; r < resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
     if (timeline != 0 && grid.units.empty()) {
@@ -205,11 +219,11 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       unit = run_compute_unit(program, request);
       if (!unit) return std::unexpected(unit.error());
     }
-    const std::uint64_t cycles = place_cycles(*unit, grid.resident, shape.waves);
+    const std::uint64_t cycles = place_cycles(*unit, resident, shape.waves);
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     std::uint64_t busy = 0;
     for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
-    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = busy / grid.resident});
+    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = busy / resident});
     // What is counted above as the next one's burden is none of the end.
     const std::uint64_t burden = cycles > unit->cycles ? cycles - unit->cycles : 0;
     write_back += static_cast<double>(unit->write_back_cycles - std::min(unit->write_back_cycles, burden));
