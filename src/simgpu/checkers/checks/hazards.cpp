@@ -291,12 +291,12 @@ void Hazards::record(const Instruction& instruction, const Effects& effects) {
   }
   const bool wide_store = effects.stores && !effects.atomic && effects.counts_vector && effects.bytes > 8;
   if (wide_store) {
-    // Buffer stores with a register as scalar offset take a cycle more and are safe.
     const Operand& data = instruction.source[effects.data_operand];
-    if (effects.space == Space::buffer && instruction.source[3].is_scalar()) return;
     if (!data.is_vector()) return;
+    const bool behind_offset = effects.space == Space::buffer && instruction.source[3].is_scalar();
+    const Product product = behind_offset ? Product::store_data_behind_offset : Product::store_data;
     const Registers range{.first = data.index, .count = data.dwords, .scalar = false};
-    mark(range, read_by_store_.data(), event(instruction, Product::store_data, 0, range));
+    mark(range, read_by_store_.data(), event(instruction, product, 0, range));
     store_until_ = clock_ + 4;
   }
 }

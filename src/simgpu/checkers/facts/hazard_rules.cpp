@@ -51,7 +51,11 @@ constexpr std::array rules = {
     // What the matrix pipe still reads.
     HazardRule{P::matrix_c, U::vector_write, -1, 1, 0, "C, which a matrix instruction still reads", mai_valu},
     HazardRule{P::matrix_c, U::memory_write, -1, 1, 0, "C, which a matrix instruction still reads", mai_valu},
+    // A store with a register as scalar offset reads its data a cycle earlier, and LLVM 22 takes it for safe. On a gfx950
+    // the next instruction changed what was stored, each time (llvm/llvm-project#197267).
     HazardRule{P::store_data, U::vector_write, 2, 0, 0, "the data of a wide store", "LLVM checkVALUHazardsHelper"},
+    HazardRule{P::store_data_behind_offset, U::vector_write, 1, 0, 0, "the data of a wide store",
+               "llvm/llvm-project#197267"},
     // Vector results.
     HazardRule{P::vector, U::matrix_ab, 2, 0, 0, "the result of a vector instruction", mai_mai},
     HazardRule{P::vector, U::matrix_c, 2, 0, 0, "the result of a vector instruction", mai_mai},

@@ -27,13 +27,14 @@ enum class Product : std::uint8_t {
   vector_trans,  // of a transcendental one
   vector_part,   // written to part of the register (SDWA, op_sel) or scaled on conversion
   vector_dot,
-  matrix,            // of the matrix pipe with small inputs ("XDL")
-  matrix_f32,        // f32 inputs
-  matrix_f64_small,  // 4x4x4
-  matrix_f64,        // 16x16x4
-  matrix_c,          // not a result: C, which the matrix pipe still reads
-  store_data,        // not a result: more than 8 bytes that a store still reads
-  scalar_by_vector,  // SGPR or VCC written by a vector instruction
+  matrix,                    // of the matrix pipe with small inputs ("XDL")
+  matrix_f32,                // f32 inputs
+  matrix_f64_small,          // 4x4x4
+  matrix_f64,                // 16x16x4
+  matrix_c,                  // not a result: C, which the matrix pipe still reads
+  store_data,                // not a result: more than 8 bytes that a store still reads
+  store_data_behind_offset,  // likewise, of a buffer store whose scalar offset is in a register
+  scalar_by_vector,          // SGPR or VCC written by a vector instruction
   exec_by_vector,
   m0_by_scalar,
   mode,  // s_setreg
