@@ -14,6 +14,7 @@
 #include "assembled.h"
 #include "kernels/facts.h"
 #include "kernels/golden_tables.h"
+#include "kernels/lds_dma_order.h"
 #include "kernels/mixed_products.h"
 #include "kernels/static_hazards.h"
 #include "support/part.h"
@@ -92,6 +93,20 @@ bool has_no_accumulation_registers(const families::KernelSpec& spec, const std::
   return resources && *resources && (*resources)->vgpr_budget <= 256;
 }
 
+// The kind of lds_dma_kinds.txt that a kernel which loads into LDS is of.
+DmaKind kind_of(const std::string& spec) {
+  static const std::vector<DmaKind> kinds = dma_kinds();
+  DmaKind kind;
+  int found = 0;
+  for (const DmaKind& one : kinds) {
+    if (!std::regex_search(spec, one.kernels)) continue;
+    kind = one;
+    ++found;
+  }
+  EXPECT_EQ(found, 1) << "kinds of tests/kernels/lds_dma_kinds.txt that " << spec << " is of";
+  return kind;
+}
+
 class GoldenFacts : public ::testing::TestWithParam<GoldenTable> {};
 
 TEST_P(GoldenFacts, AreThoseOfTheTable) {
@@ -112,6 +127,9 @@ TEST_P(GoldenFacts, AreThoseOfTheTable) {
     const CompiledKernel known = known_kernel(spec);
     EXPECT_THAT(mixed_products(known.code_object), ::testing::IsEmpty()) << spec.text();
     EXPECT_THAT(static_hazards(known.code_object), ::testing::IsEmpty()) << spec.text();
+    if (line->second.contains(" lds_dma=0 ")) continue;
+    const std::string in_need = counts_on_dma_order(known.code_object);
+    EXPECT_EQ(!in_need.empty(), kind_of(spec.text()).needs_order) << spec.text() << ": " << in_need;
   }
   if (drifted.empty()) return;
   std::printf("%zu counts of %s moved by up to 2 %%; for a reviewer to read:\n", drifted.size(),
@@ -132,6 +150,8 @@ TEST_P(GoldenFacts, PromiseNoSpillAndThePlannedMemory) {
     const std::string arguments = " kernarg=" + std::to_string(spec.argument_bytes()) + " ";
     for (const std::string& must : {std::string(" spills=0 "), memory, arguments})
       EXPECT_THAT(line->second, ::testing::HasSubstr(must));
+    if (line->second.contains(" lds_dma=") && !line->second.contains(" lds_dma=0 "))
+      EXPECT_NE(kind_of(spec.text()).name, "");
     if (has_no_accumulation_registers(spec, line->second)) {
       EXPECT_THAT(line->second, ::testing::HasSubstr(" agprs=0 "));
     }

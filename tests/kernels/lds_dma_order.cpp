@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "kernels/lds_dma_order.h"
+
+#include <algorithm>
+#include <format>
+#include <fstream>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "analysis/flow.h"
+#include "analysis/kernel_code.h"
+#include "simgpu/checkers/facts/effects.h"
+
+namespace wavejit::tests {
+namespace {
+
+using analysis::KernelCode;
+using simgpu::checks::Effects;
+
+// What a counter of 6 bits holds.
+constexpr std::size_t most_on_their_way = 63;
+// Queues in front of one kernel's blocks. More would be a kernel that never waits for all of its loads.
+constexpr std::size_t most_queues = 100'000;
+
+// An instruction of vector memory that is not over for certain if loads into LDS may land in any order.
+struct Pending {
+  std::size_t place = 0;
+  bool over_in_order = false;  // but is, if they land in the order of issue
+  bool handed_on = false;      // a load into LDS behind whose wait its bytes may be read
+  auto operator<=>(const Pending&) const = default;
+};
+using Queue = std::vector<Pending>;  // oldest first
+
+class Search {
+ public:
+  Search(const KernelCode& code, const std::vector<analysis::Block>& blocks) : code_(code), blocks_(blocks) {
+    for (std::size_t place = 0; place < code.instructions().size(); ++place)
+      has_barriers_ = has_barriers_ || effects_at(place).action == simgpu::Action::barrier;
+  }
+
+  std::string first() {
+    std::set<std::pair<std::size_t, Queue>> seen = {{0, {}}};
+    std::vector<std::pair<std::size_t, Queue>> open = {{0, {}}};
+    while (!open.empty() && found_.empty()) {
+      auto [block, queue] = std::move(open.back());
+      open.pop_back();
+      for (std::size_t place = blocks_[block].begin; place < blocks_[block].end && found_.empty(); ++place)
+        step(place, queue);
+      for (const std::size_t next : blocks_[block].successors)
+        if (seen.emplace(next, queue).second) open.emplace_back(next, queue);
+      if (seen.size() > most_queues) return "there are more queues of loads than are followed";
+    }
+    return found_;
+  }
+
+ private:
+  const Effects& effects_at(std::size_t place) const {
+    return simgpu::checks::effects_of(*code_.instructions()[place].function)[place];
+  }
+  bool is_dma(const Pending& pending) const { return effects_at(pending.place).lds_dma; }
+
+  void step(std::size_t place, Queue& queue) {
+    const Effects& effects = effects_at(place);
+    look(place, queue);
+    if (effects.counts_vector) {
+      if (queue.size() == most_on_their_way) queue.erase(queue.begin());
+      queue.push_back({.place = place});
+    }
+    wait(queue, effects.wait.vector);
+  }
+
+  // Whether the instruction uses what only the order makes certain.
+  void look(std::size_t place, const Queue& queue) {
+    const Effects& effects = effects_at(place);
+    // Behind a barrier any wave reads. A kernel of one wave has none, and reads its tiles itself.
+    const bool is_reader = has_barriers_ ? effects.action == simgpu::Action::barrier
+                                         : effects.space == simgpu::Space::lds && effects.loads;
+    // A load over another one's register comes behind it.
+    const bool is_load = effects.counts_vector && !effects.lds_dma;
+    for (const Pending& pending : queue) {
+      const Effects& of = effects_at(pending.place);
+      bool uses = pending.handed_on && is_reader;
+      for (unsigned i = 0; pending.over_in_order && !is_load && i < of.write_count; ++i)
+        uses = uses || effects.touched.any(of.writes[i]);
+      if (!uses) continue;
+      found_ = std::format("'{}' is in need of '{}'", code_.text(code_.instructions()[place]),
+                           code_.text(code_.instructions()[pending.place]));
+      return;
+    }
+  }
+
+  void wait(Queue& queue, unsigned count) const {
+    if (count == 0) return queue.clear();
+    auto in_order = static_cast<std::size_t>(std::ranges::count(queue, false, &Pending::over_in_order));
+    auto last = queue.end();  // what the wait is for
+    for (auto pending = queue.begin(); in_order > count; ++pending) {
+      if (pending->over_in_order) continue;
+      pending->over_in_order = true;
+      last = pending;
+      --in_order;
+    }
+    // One wave reads other tiles of LDS in the meantime: the wait is for a tile if it is for a load into LDS.
+    if (last != queue.end() && (has_barriers_ || is_dma(*last)))
+      for (Pending& pending : queue) pending.handed_on = pending.over_in_order && is_dma(pending);
+    // Loads into registers keep their order among themselves.
+    auto others = static_cast<std::size_t>(std::ranges::count_if(queue, [&](const auto& p) { return !is_dma(p); }));
+    std::erase_if(queue, [&](const Pending& pending) { return !is_dma(pending) && others-- > count; });
+  }
+
+  const KernelCode& code_;
+  const std::vector<analysis::Block>& blocks_;
+  bool has_barriers_ = false;
+  std::string found_;
+};
+
+}  // namespace
+
+std::string counts_on_dma_order(std::span<const std::byte> code_object) {
+  const auto code = KernelCode::read(code_object);
+  if (!code) return code.error();
+  const auto blocks = analysis::blocks_of(*code);
+  if (!blocks) return blocks.error();
+  return Search(*code, *blocks).first();
+}
+
+std::vector<DmaKind> dma_kinds() {
+  std::vector<DmaKind> kinds;
+  std::ifstream file(WAVEJIT_LDS_DMA_KINDS);
+  for (std::string line; std::getline(file, line);) {
+    const std::string word = line.substr(0, line.find(' '));
+    const std::string rest = line.substr(std::min(line.size(), word.size() + 1));
+    if (word == "kind") kinds.push_back({.name = rest, .kernels = {}});
+    if (word == "needs") kinds.back().needs_order = rest.starts_with("yes");
+    if (word == "kernels") kinds.back().kernels = rest;
+  }
+  return kinds;
+}
+
+}  // namespace wavejit::tests
