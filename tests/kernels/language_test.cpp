@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "codegen/language/buffer.h"
 #include "codegen/language/convert.h"
 #include "codegen/language/cross_lane.h"
 #include "codegen/language/lds.h"
@@ -49,6 +50,20 @@ TEST_F(Language, MmaTakesOperandsThatAgree) {
       EXPECT_EQ(reason(kernel), "");
     }
   }
+}
+
+// LLVM 22 lets the next instruction overwrite what such a store has yet to read (llvm/llvm-project#197267).
+TEST_F(Language, StoresOf16BytesRefuseUniformOffsetsInRegisters) {
+  const auto refused = [&](int dwords, bool in_register) {
+    Kernel kernel = kernel_for(gfx950_);
+    const Buffer buffer(kernel, kernel.argument_i64(0), kernel.constant(64));
+    Value* offset = in_register ? kernel.argument_i32(8) : kernel.constant(16);
+    buffer.store(llvm::Constant::getNullValue(kernel.vector(kernel.i32(), dwords)), kernel.lane(), offset);
+    return reason(kernel);
+  };
+  EXPECT_THAT(refused(4, true), HasSubstr("more than 8 bytes has a uniform offset that is no constant"));
+  EXPECT_EQ(refused(4, false), "");
+  EXPECT_EQ(refused(2, true), "");
 }
 
 TEST_F(Language, MmaRefusesOperandsInDifferentKeyOrdersAndNamesBoth) {

@@ -30,6 +30,12 @@ Value* Buffer::load(int bytes, Value* lane_offset, Value* uniform_offset, Reach 
 }
 
 void Buffer::store(Value* dwords, Value* lane_offset, Value* uniform_offset, Reach reach) const {
+  constexpr unsigned narrow_bits = 64;
+  const bool is_wide = dwords->getType()->getPrimitiveSizeInBits() > narrow_bits;
+  if (is_wide && !llvm::isa<llvm::Constant>(uniform_offset))
+    kernel_->refuse(
+        "a store of more than 8 bytes has a uniform offset that is no constant: LLVM 22 lets the next "
+        "instruction overwrite its data (llvm/llvm-project#197267); add it to the lane's");
   kernel_->ir().CreateIntrinsic(
       llvm::Intrinsic::amdgcn_raw_ptr_buffer_store, {dwords->getType()},
       {dwords, descriptor_, lane_offset, uniform_offset, kernel_->constant(cache_bits(reach))});

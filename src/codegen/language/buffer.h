@@ -28,6 +28,7 @@ class Buffer {
   Buffer(Kernel& kernel, Value* base, Value* bytes);
 
   // `bytes` a lane: 4, 8 or 16, as i32, <2 x i32> or <4 x i32>. Offsets are bytes, i32.
+  // A store of 16 needs a constant uniform offset.
   Value* load(int bytes, Value* lane_offset, Value* uniform_offset, Reach reach = Reach::cached) const;
   void store(Value* dwords, Value* lane_offset, Value* uniform_offset, Reach reach = Reach::cached) const;
   // One element of 1, 2 or 4 bytes a lane, at any multiple of its size: the low bits of an i32, zeros above them.

@@ -144,6 +144,7 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
       row_, ir.CreateMul(place_.lane_group, kernel_.constant(layout.row_block * static_cast<int>(sizeof(float)))));
   if (share_.first_dim != nullptr)
     group = ir.CreateAdd(group, ir.CreateMul(share_.first_dim, kernel_.constant(static_cast<int>(sizeof(float)))));
+  group = ir.CreateAdd(group, attention_combine::output_offset(kernel_, slot_, head_dim_));
   constexpr int dims_of_store = 4;
   for (int r = 0; r < layout.registers(); r += dims_of_store) {
     Value* four = ir.CreateShuffleVector(output.value, {r, r + 1, r + 2, r + 3});
@@ -154,8 +155,7 @@ void PartRecords::store_output(std::size_t block, const language::Accumulator& o
     if (dim + layout.row_block >= head_dim_)
       offset = ir.CreateSelect(ir.CreateICmpEQ(place_.lane_group, kernel_.constant(0)), offset,
                                ir.getInt32(language::far_outside));
-    records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)), offset,
-                   attention_combine::output_offset(kernel_, slot_, head_dim_), reach_);
+    records_.store(ir.CreateBitCast(four, kernel_.vector(kernel_.i32(), 4)), offset, kernel_.constant(0), reach_);
   }
 }
 

@@ -184,8 +184,8 @@ void store_part(Kernel& kernel, const WalkKernel& spec, const Workgroup& of_walk
   columns.for_each(quad, [&](Value* numbers, int dim) {
     for (int within = 0; within < columns.dims_of_group(); within += 4) {
       Value* four = ir.CreateShuffleVector(numbers, {within, within + 1, within + 2, within + 3});
-      record.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)), place,
-                   ir.CreateMul(of_dim, kernel.constant(dim + within)), reach);
+      record.store(ir.CreateBitCast(four, kernel.vector(kernel.i32(), 4)),
+                   ir.CreateAdd(place, ir.CreateMul(of_dim, kernel.constant(dim + within))), kernel.constant(0), reach);
     }
   });
   Value* statistics = llvm::PoisonValue::get(kernel.vector(kernel.i32(), 2));
