@@ -132,7 +132,7 @@ repositories.
   MI300A and 102 here. With an equal part of L2 for each it would have about 180; but one of 2.8 MB a die, which fits, 2.5 times what it has there (sarchlab/mgpusim).
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X.
 * The cache of scalar loads of gfx1201: each takes the same.
-* Clocks that a kernel reads, also where launches are timed: `s_memtime` and `clock64()` count four cycles an instruction of their wave, `wall_clock64()` is the host's time.
+* Clocks that a kernel reads (`clock64()`, `wall_clock64()`) know nothing of the workgroups beside their own, and begin with the launch in each workgroup.
 * What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
 * The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
 * Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.

@@ -5,6 +5,8 @@
 //   kernel  a launch with events of its own
 //   other   a launch in another stream that waits for the first by an event: from the first's event to its own
 //   pause   an event, 20 ms of the host, an event
+//   wall    wall_clock64() of two launches directly after each other: between them
+//   cycles  clock64() around a kernel's own loop, in cycles
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
 
@@ -17,6 +19,15 @@ __global__ void work(float* out, int rounds) {
   float x = threadIdx.x;
   for (int i = 0; i < rounds; ++i) x = x * 1.5F + 2.0F;
   out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+__global__ void clocks(long long* times, int rounds) {
+  float x = threadIdx.x;
+  const long long wall = wall_clock64();
+  const long long before = clock64();
+  for (int i = 0; i < rounds; ++i) asm volatile("v_fma_f32 %0, %0, %0, %0" : "+v"(x));
+  times[0] = wall;
+  times[1] = clock64() - before;
 }
 
 static void check(hipError_t error, const char* what) {
@@ -72,5 +83,14 @@ int main() {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK(hipEventRecord(stop, stream));
   print_between("pause", start, stop);
+
+  long long* times = nullptr;
+  CHECK(hipMalloc(&times, 4 * sizeof(long long)));
+  clocks<<<1, 64, 0, stream>>>(times, 10'000);
+  clocks<<<1, 64, 0, stream>>>(times + 2, 10'000);
+  long long read[4];
+  CHECK(hipMemcpyAsync(read, times, sizeof(read), hipMemcpyDeviceToHost, stream));
+  CHECK(hipStreamSynchronize(stream));
+  std::printf("wall %lld\ncycles %lld\n", (read[2] - read[0]) * 10, read[1]);
   return 0;
 }

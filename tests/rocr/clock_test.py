@@ -47,6 +47,9 @@ def main():
     again, _ = run(wavejit, program, target, "--cycles")
     # HIP answers in floating-point milliseconds of differences of large counts: the last nanosecond may be another one.
     assert times.keys() == again.keys() and all(abs(again[name] - times[name]) <= 1 for name in times), (again, times)
+    # What a kernel reads of its own time is that of the events: two launches, of which most is the loop that clock64() brackets.
+    each = nanoseconds(times["cycles"])
+    assert times["cycles"] > 4 * 10_000 and each < times["wall"] < 1.3 * each + nanoseconds(WAIT_CYCLES), times
     costly, _ = run(wavejit, program, target, "--cycles", "--warm", "--event-cost", "3.1")
     assert abs(costly["one"] - times["one"] - 3100) <= tick + 2, (costly, times)
     refused = subprocess.run([wavejit, "sim", "--target", target, "--warm", "--", program], check=False, capture_output=True, text=True)

@@ -80,6 +80,31 @@ TEST_F(SimulatedTime, ADispatchTakesItsCyclesAndTheNextOneFollows) {
   EXPECT_NEAR(static_cast<double>(taken(third)), static_cast<double>(ticks(cycles)), 1);
 }
 
+// wall_clock64() of a kernel lies between the stamps of its packet.
+TEST_F(SimulatedTime, KernelsReadTheTimeOfTheirQueue) {
+  static const CodeInMemory reads(KernelSource{.body = R"(
+  s_load_dwordx2 s[6:7], s[0:1], 0x0
+  s_memrealtime s[8:9]
+  v_mov_b32 v1, 0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v2, s8
+  v_mov_b32 v3, s9
+  global_store_dwordx2 v1, v[2:3], s[6:7])"});
+  Buffer<std::uint64_t> reading(1, 0);
+  Buffer<std::uint64_t> kernarg(1, reading.address());
+  Ring ring(reads.device(), 64, 0, simulated);
+  for (int i = 0; i < 3; ++i) {
+    TestSignal done(1);
+    DispatchPacket packet = dispatch_of(reads, kernarg.address(), done.address());
+    packet.header |= barrier_bit;
+    ring.push(packet);
+    done.wait_for(0);
+    EXPECT_GT(reading[0], done.fields().start);
+    EXPECT_LT(reading[0], done.fields().end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 TEST_F(SimulatedTime, AQueueFollowsTheSignalsThatItWaitsFor) {
   Ring one(code().device(), 64, 0, simulated);
   Ring other(code().device(), 64, 0, simulated);

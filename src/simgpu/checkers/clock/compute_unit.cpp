@@ -60,7 +60,7 @@ class ComputeUnit {
   void signal(RunningWave& wave, double now) const;
   void pass_ahead(RunningWave& wave);
   MemoryUnit& memory_of(const RunningWave& wave) { return memory_[wave.simd * memory_.size() / simds_.size()]; }
-  void end_wave(RunningWave& wave, std::uint64_t now);
+  void end_wave(RunningWave& wave, std::uint64_t now, bool ends);
 
   Program* program_;
   const timing::Timing* timing_;
@@ -117,7 +117,10 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
     waves_.push_back(std::move(wave));
   }
   result_.steps.resize(program_->steps().size());
-  for (RunningWave* const wave : slot.waves) pass_ahead(*wave);
+  for (RunningWave* const wave : slot.waves) {
+    pass_ahead(*wave);
+    wave->ended = wave->position == wave->steps.size();  // it has not begun
+  }
 }
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
@@ -290,11 +293,16 @@ void ComputeUnit::barrier(RunningWave& wave, double now) {
   release_barrier(*wave.slot, timing_->wave, now);
 }
 
-void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now) {
+// `ends`: not only its trace does.
+void ComputeUnit::end_wave(RunningWave& wave, std::uint64_t now, bool ends) {
   wave.ended = true;
   wave.steps = {};
   result_.waves[wave.result].end = now;
   result_.cycles = std::max(result_.cycles, now);
+  if (request_->until) {
+    if (wave.result == *request_->until) alive_ = 0;
+    if (alive_ == 0 || !ends) return;
+  }
   Slot& slot = *wave.slot;
   --slot.alive;
   release_barrier(slot, timing_->wave, static_cast<double>(now));
@@ -346,7 +354,7 @@ void ComputeUnit::issue(RunningWave& wave, const Step& step, std::size_t simd_in
   }
   if (step.effects.action == Action::signal_barrier) signal(wave, now);
   if (step.effects.action == Action::barrier) barrier(wave, now);
-  if (wave.position == wave.steps.size()) end_wave(wave, cycle);
+  if (wave.position == wave.steps.size()) end_wave(wave, cycle, step.ends_wave);
 }
 
 // LDS and vector memory share one way out of a SIMD: of two waves that want one each, one waits.

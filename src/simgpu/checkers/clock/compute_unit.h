@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct ComputeUnitRequest {
   // Run in this order, as many at a time as `resident` says. A trace may stand here more than once.
   std::vector<const WorkgroupTrace*> workgroups;
   unsigned resident = 1;
+  // A wave of the first workgroup: what traces say of a workgroup that has not ended yet. Waves stand where their traces
+  // end, and the run ends with this one's.
+  std::optional<std::size_t> until;
   Neighbours neighbours;
   // Timeline events of cycles [first, last).
   std::uint64_t timeline_first = 0;

@@ -147,6 +147,20 @@ std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Surve
 
 }  // namespace
 
+Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups) {
+  const std::uint64_t active = std::min(workgroups, units_of(target));
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  Neighbours neighbours;
+  neighbours.compute_units = static_cast<unsigned>(active);
+  neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
+  return neighbours;
+}
+
+std::uint64_t cold_cycles(const timing::Timing& timing) {
+  return static_cast<std::uint64_t>(std::max(
+      timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
+}
+
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
                                                  const Survey* survey, const WarmCaches& warm) {
@@ -162,8 +176,9 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   grid.resident = static_cast<unsigned>(
       std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
-  const std::uint64_t active = std::min(grid.workgroups, units);
-  const auto units_of_die = (active + dies - 1) / dies;
+  const Neighbours neighbours = neighbours_of(target, grid.workgroups);
+  const std::uint64_t active = neighbours.compute_units;
+  const std::uint64_t units_of_die = neighbours.compute_units_of_die;
   const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
   // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
   const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
@@ -186,13 +201,10 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     const WorkgroupTrace* const row = trace_of(seed.row);
     if (trace == nullptr) continue;
     ComputeUnitRequest request;
-    const std::uint64_t busy_ones = std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey), 1);
-    const std::uint64_t busy_units = std::min(busy_ones, active);
-    const auto resident =
-        static_cast<unsigned>(std::clamp<std::uint64_t>((busy_ones + units - 1) / units, 1, grid.resident));
+    const std::uint64_t busy = std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey), 1);
+    const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((busy + units - 1) / units, 1, grid.resident));
     request.resident = resident;
-    request.neighbours.compute_units = static_cast<unsigned>(busy_units);
-    request.neighbours.compute_units_of_die = static_cast<unsigned>((busy_units + dies - 1) / dies);
+    request.neighbours = neighbours_of(target, busy);
     request.neighbours.warm = warm.last_level;
     const auto here = lines_of(*trace);
     if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
@@ -221,9 +233,9 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     }
     const std::uint64_t cycles = place_cycles(*unit, resident, shape.waves);
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
-    std::uint64_t busy = 0;
-    for (const SimdResult& simd : unit->simds) busy += simd.matrix_busy;
-    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = busy / resident});
+    std::uint64_t pipes_busy = 0;
+    for (const SimdResult& simd : unit->simds) pipes_busy += simd.matrix_busy;
+    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = pipes_busy / resident});
     // What is counted above as the next one's burden is none of the end.
     const std::uint64_t burden = cycles > unit->cycles ? cycles - unit->cycles : 0;
     write_back += static_cast<double>(unit->write_back_cycles - std::min(unit->write_back_cycles, burden));
@@ -250,8 +262,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
                    DurationsByWork(pipe_cycles, *survey));
   }
-  grid.cold_cycles = static_cast<std::uint64_t>(std::max(
-      timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
+  grid.cold_cycles = cold_cycles(timing);
   grid.write_back_cycles = static_cast<std::uint64_t>(write_back / timed);
   grid.cycles = all.cycles + grid.cold_cycles + grid.write_back_cycles;
   const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);

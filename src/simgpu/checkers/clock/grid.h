@@ -42,6 +42,11 @@ struct GridResult {
   std::vector<ComputeUnitResult> units;  // one for each of `sample`
 };
 
+// What else uses the memory of one of a launch's compute units, as far as the number of its workgroups says.
+Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups);
+// Before a launch's first instruction, and until its arguments are there.
+std::uint64_t cold_cycles(const timing::Timing& timing);
+
 // `traces`: those of workgroups_of(seeds), ascending. `timeline`: for how many cycles in the middle of the first unit's
 // time events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: what launches
 // before left in caches.

@@ -8,6 +8,7 @@
 
 #include "boards/board.h"
 #include "simgpu/checkers/clock/grid.h"
+#include "simgpu/checkers/clock/guest_clock.h"
 #include "simgpu/checkers/clock/report.h"
 #include "simgpu/checkers/clock/timeline.h"
 #include "simgpu/checkers/facts/effects.h"
@@ -54,6 +55,16 @@ bool ClockLog::is_warm() const {
 std::vector<LineRange> ClockLog::exchange_written(std::vector<LineRange> ranges) {
   const std::scoped_lock lock(mutex_);
   return std::exchange(written_, std::move(ranges));
+}
+
+LaunchBegin ClockLog::launch_begin() const {
+  const std::scoped_lock lock(mutex_);
+  return {.origin = origin_, .picoseconds = latest_, .waits = latest_ != 0};
+}
+
+void ClockLog::launch_ended(std::uint64_t picoseconds) {
+  const std::scoped_lock lock(mutex_);
+  latest_ = std::max(latest_, picoseconds);
 }
 
 std::uint64_t ClockLog::timeline() const {
@@ -132,6 +143,11 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
     if (whole) clock->ends_ = Survey::ends(grid, clock->sample_);
     std::ranges::set_union(clock->sample_, clock->ends_, std::back_inserter(clock->to_run_));
     clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_, clock->ends_);
+    clock->begin_ = launch.begin.value_or(ClockLog::instance().launch_begin());
+    if (reads_clock(launch)) {
+      clock->guest_clock_ =
+          std::make_unique<GuestClock>(*clock->recorder_, launch, clock->begin_, ClockLog::instance().is_warm());
+    }
   }
   return clock;
 }
@@ -259,6 +275,10 @@ void LaunchClock::finish() {
   }
   launch_->time = {.cycles = grid->cycles,
                    .dependent_cycles = static_cast<std::uint64_t>(program.timing().launch.dependent.cycles())};
+  if (!launch_->begin) {
+    const std::uint64_t all = grid->cycles + (begin_.waits ? launch_->time->dependent_cycles : 0);
+    ClockLog::instance().launch_ended(begin_.picoseconds + picoseconds_of(all, launch_->target->clock_khz));
+  }
   launch_->doubt = grid->doubt;
   if (timeline != 0) {
     ClockLog::instance().offer_trace(grid->cycles,

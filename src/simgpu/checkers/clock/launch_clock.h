@@ -16,7 +16,9 @@
 #include "simgpu/checkers/clock/survey.h"
 #include "simgpu/checkers/clock/trace.h"
 #include "simgpu/checkers/clock/warm_caches.h"
+#include "simgpu/machine/launch/observer.h"
 #include "simgpu/machine/launch/seats.h"
+#include "simgpu/process/simulated_time.h"
 
 namespace wavejit::simgpu {
 struct Launch;
@@ -39,6 +41,9 @@ class ClockLog {
   // Keeps what a launch writes, and returns what the one before it wrote.
   std::vector<LineRange> exchange_written(std::vector<LineRange> ranges);
   std::uint64_t timeline() const;
+  // Simulated time of launches that no queue keeps the time of: each waits for those before it.
+  LaunchBegin launch_begin() const;
+  void launch_ended(std::uint64_t picoseconds);
   bool keeps_results() const;
   void add(std::string json);
   // All results, one JSON object a line; forgotten unless they do not fit into `capacity` − 1 characters.
@@ -57,6 +62,8 @@ class ClockLog {
   std::uint64_t timeline_ = 0;
   bool warm_ = false;
   std::vector<LineRange> written_;  // by the launch before
+  const std::uint64_t origin_ = clock_now();
+  std::uint64_t latest_ = 0;  // picoseconds since then
   std::string trace_;
   std::uint64_t trace_cycles_ = 0;  // of its launch
   std::vector<std::string> results_;
@@ -68,7 +75,7 @@ class LaunchClock final : public Keeper {
   // Null when nobody asked. Workgroups first, first + step, … run, `count` of them.
   static std::unique_ptr<LaunchClock> begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                             std::uint64_t count);
-  Observer* recorder() override { return recorder_.get(); }
+  Observer* recorder() override { return guest_clock_ != nullptr ? guest_clock_.get() : recorder_.get(); }
   // Launches of a few workgroups run whole: later ones may need what they leave, as plans and counts of arrivals. So do
   // those whose workgroups release and acquire: one that counts arrivals has to count all of them.
   std::span<const std::uint64_t> needed() const override;
@@ -87,7 +94,9 @@ class LaunchClock final : public Keeper {
   Launch* launch_;
   bool keeps_results_;
   bool orders_workgroups_ = false;
+  LaunchBegin begin_;
   std::unique_ptr<TraceRecorder> recorder_;
+  std::unique_ptr<Observer> guest_clock_;  // of kernels that read clocks
   std::vector<Seed> seeds_;
   std::vector<std::uint64_t> sample_;
   std::vector<std::uint64_t> ends_;    // counted beside the sample

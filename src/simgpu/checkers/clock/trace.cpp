@@ -162,6 +162,25 @@ void record_scalar(const timing::Timing& timing, const Wave& wave, const Instruc
 
 }  // namespace
 
+void take_down(const timing::Timing& timing, const Wave& wave, const Instruction& instruction, WaveTrace& trace) {
+  Record record{.instruction = &instruction};
+  if (instruction.instruction_class == InstructionClass::memory ||
+      instruction.instruction_class == InstructionClass::lds) {
+    const checks::Effects& effects = checks::effects_of(
+        *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
+    if (effects.space == Space::lds) {
+      record_lds(timing, wave, instruction, effects, record);
+    } else if (effects.counts_vector && effects.space == Space::scratch) {
+      record_private(timing, wave, instruction, effects, trace, record);
+    } else if (effects.counts_vector && effects.space != Space::none) {
+      record_memory(timing, wave, instruction, effects, trace, record);
+    } else if (effects.space == Space::scalar || effects.space == Space::scalar_buffer) {
+      record_scalar(timing, wave, instruction, effects, trace, record);
+    }
+  }
+  trace.records.push_back(record);
+}
+
 TraceRecorder::TraceRecorder(const timing::Timing& timing, std::span<const std::uint64_t> workgroups,
                              std::span<const std::uint64_t> counted)
     : timing_(&timing) {
@@ -211,23 +230,7 @@ void TraceRecorder::before(const Wave& wave, const Instruction& instruction) {
   WorkgroupTrace* workgroup = trace_of(id);
   if (workgroup == nullptr) return;
   if (workgroup->waves.size() <= wave.index) workgroup->waves.resize(wave.workgroup->waves.size());
-  WaveTrace& trace = workgroup->waves[wave.index];
-  Record record{.instruction = &instruction};
-  if (instruction.instruction_class == InstructionClass::memory ||
-      instruction.instruction_class == InstructionClass::lds) {
-    const checks::Effects& effects = checks::effects_of(
-        *instruction.function)[static_cast<std::size_t>(&instruction - instruction.function->instructions.data())];
-    if (effects.space == Space::lds) {
-      record_lds(*timing_, wave, instruction, effects, record);
-    } else if (effects.counts_vector && effects.space == Space::scratch) {
-      record_private(*timing_, wave, instruction, effects, trace, record);
-    } else if (effects.counts_vector && effects.space != Space::none) {
-      record_memory(*timing_, wave, instruction, effects, trace, record);
-    } else if (effects.space == Space::scalar || effects.space == Space::scalar_buffer) {
-      record_scalar(*timing_, wave, instruction, effects, trace, record);
-    }
-  }
-  trace.records.push_back(record);
+  take_down(*timing_, wave, instruction, workgroup->waves[wave.index]);
 }
 
 }  // namespace wavejit::simgpu::clock

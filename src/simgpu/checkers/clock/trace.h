@@ -32,6 +32,9 @@ struct WorkgroupTrace {
   std::vector<WaveTrace> waves;
 };
 
+// Takes down one instruction, which the wave is about to execute.
+void take_down(const timing::Timing& timing, const Wave& wave, const Instruction& instruction, WaveTrace& trace);
+
 // Takes down the chosen workgroups of one launch. Each runs on one host thread, so nothing is locked.
 class TraceRecorder : public Observer {
  public:

@@ -176,6 +176,7 @@ AqlQueue::Outcome AqlQueue::dispatch(const DispatchPacket& packet) {
                                                   .queue = place_.fields,
                                                   .queue_bytes = sizeof(QueueFields),
                                                   .cooperative = cooperative_,
+                                                  .begin = time_.launch_begin(has_barrier_bit(packet.header)),
                                                   .stops = thread_.stop_flag()});
   if (!result.status.ok()) print(result.status);
   if (result.time) time_.ran(*result.time, device_.target().clock_khz, has_barrier_bit(packet.header));

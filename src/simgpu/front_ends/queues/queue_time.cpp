@@ -9,17 +9,6 @@
 #include "simgpu/machine/allocations/memory.h"
 
 namespace wavejit::simgpu::queues {
-namespace {
-
-constexpr std::uint64_t picoseconds_per_tick = 1'000'000'000'000 / clock_hz;
-
-// A cycle of 2.1 GHz is no whole number of picoseconds: rounded once a launch, not once a cycle.
-std::uint64_t picoseconds(std::uint64_t cycles, int clock_khz) {
-  constexpr unsigned __int128 picoseconds_per_millisecond = 1'000'000'000;
-  return static_cast<std::uint64_t>(cycles * picoseconds_per_millisecond / static_cast<unsigned>(clock_khz));
-}
-
-}  // namespace
 
 SimulatedTime& SimulatedTime::instance() {
   // Never destroyed: queues may run while static destructors do.
@@ -93,12 +82,19 @@ void QueueTime::waited_for(std::uint64_t signal) {
   now_ = std::max(now_, SimulatedTime::instance().time_of(host_pointer<Signal>(signal)->end));
 }
 
+std::optional<LaunchBegin> QueueTime::launch_begin(bool waits_for_previous) const {
+  if (!simulated_) return std::nullopt;
+  return LaunchBegin{.origin = SimulatedTime::instance().ticks(0),
+                     .picoseconds = now_ + (was_launch_ ? 0 : event_cost_),
+                     .waits = was_launch_ && waits_for_previous};
+}
+
 void QueueTime::ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous) {
-  if (!simulated_) return;
+  const auto begin = launch_begin(waits_for_previous);
+  if (!begin) return;
   is_launch_ = true;
-  start_ =
-      now_ + (was_launch_ ? picoseconds(waits_for_previous ? launch.dependent_cycles : 0, clock_khz) : event_cost_);
-  now_ = start_ + picoseconds(launch.cycles, clock_khz);
+  start_ = begin->picoseconds + picoseconds_of(begin->waits ? launch.dependent_cycles : 0, clock_khz);
+  now_ = start_ + picoseconds_of(launch.cycles, clock_khz);
 }
 
 Stamps QueueTime::end(std::uint64_t submitted) {

@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "simgpu/machine/device/device.h"
+#include "simgpu/process/simulated_time.h"
 
 namespace wavejit::simgpu::queues {
 
@@ -63,6 +65,8 @@ class QueueTime {
   void begin(std::uint64_t packet);
   // It waited for this signal, which is complete.
   void waited_for(std::uint64_t signal);
+  // It is a kernel: where that begins in simulated time. Nothing: time is the host's.
+  std::optional<LaunchBegin> launch_begin(bool waits_for_previous) const;
   // It ran a kernel. One that waited for a kernel directly before it began a little later.
   void ran(const LaunchTime& launch, int clock_khz, bool waits_for_previous);
   // It ends; call this before anybody is told. `submitted`: as above.

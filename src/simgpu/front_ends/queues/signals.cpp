@@ -2,18 +2,11 @@
 #include "simgpu/front_ends/queues/signals.h"
 
 #include <atomic>
-#include <chrono>
 
 #include "simgpu/front_ends/queues/packets.h"
 #include "simgpu/machine/allocations/memory.h"
 
 namespace wavejit::simgpu::queues {
-
-std::uint64_t clock_now() {
-  const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
-  constexpr std::uint64_t nanoseconds_per_tick = 1'000'000'000 / clock_hz;
-  return static_cast<std::uint64_t>(now.count()) / nanoseconds_per_tick;
-}
 
 std::int64_t value_of(std::uint64_t signal) {
   return std::atomic_ref(host_pointer<Signal>(signal)->value).load(std::memory_order_acquire);

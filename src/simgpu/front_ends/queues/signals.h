@@ -4,11 +4,13 @@
 
 #include <cstdint>
 
+#include "simgpu/process/simulated_time.h"
+
 namespace wavejit::simgpu::queues {
 
 // The clock of a GPU: what packets are stamped with and what the runtime converts to host time.
-inline constexpr std::uint64_t clock_hz = 100'000'000;
-std::uint64_t clock_now();
+using simgpu::clock_hz;
+using simgpu::clock_now;
 
 // How a barrier-value packet compares (hsa_signal_condition_t).
 enum class Condition : std::uint8_t { equal = 0, not_equal = 1, less = 2, greater_or_equal = 3 };

@@ -126,6 +126,7 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   launch.target = &target_;
   launch.stops = request.stops;
   launch.cooperative = request.cooperative;
+  launch.begin = request.begin;
   for (unsigned i = 0; i < most_dimensions; ++i) {
     launch.workgroup_size[i] = std::min<std::uint32_t>(packet.workgroup_size[i], packet.grid[i]);
     launch.work_items[i] = packet.grid[i];

@@ -10,6 +10,7 @@
 
 #include "simgpu/machine/device/device.h"
 #include "simgpu/machine/loader/resident_code.h"
+#include "simgpu/process/simulated_time.h"
 
 namespace wavejit::simgpu {
 
@@ -36,6 +37,7 @@ struct DispatchRequest {
   std::uint64_t queue = 0;  // the address of the amd_queue_t, which kernels may read
   std::uint64_t queue_bytes = 0;
   bool cooperative = false;                  // of a queue for launches whose workgroups wait for each other
+  std::optional<LaunchBegin> begin = {};     // nothing: the queue keeps the host's time
   const std::atomic<bool>* stops = nullptr;  // becomes true when its queue is destroyed: the kernel ends where it is
 };
 

@@ -23,6 +23,7 @@
 #include "simgpu/machine/matrix/summation.h"
 #include "simgpu/machine/wave/wave.h"
 #include "simgpu/process/config.h"
+#include "simgpu/process/simulated_time.h"
 #include "simgpu/process/status.h"
 
 namespace wavejit::simgpu {
@@ -82,11 +83,12 @@ struct Launch {
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
-  std::optional<LaunchTime> time;   // if it ran and was timed
-  std::string not_timed;            // why it was not timed, if that was asked for
-  std::string doubt;                // why its cycles may be wrong; empty: no reason is known
-  std::vector<Finding> findings;    // of the checks, in the order of discovery; guarded by `mutex`
-  std::uint32_t silent_checks = 0;  // checks that report nothing for this kernel
+  std::optional<LaunchBegin> begin;  // where a queue keeps simulated time
+  std::optional<LaunchTime> time;    // if it ran and was timed
+  std::string not_timed;             // why it was not timed, if that was asked for
+  std::string doubt;                 // why its cycles may be wrong; empty: no reason is known
+  std::vector<Finding> findings;     // of the checks, in the order of discovery; guarded by `mutex`
+  std::uint32_t silent_checks = 0;   // checks that report nothing for this kernel
 
   // The allocation that holds an address; null: none.
   const Allocation* find(std::uint64_t address) const {
@@ -131,6 +133,10 @@ struct Workgroup {
   // Lets all waiting waves pass if the barrier is complete.
   void complete_barrier();
 };
+
+// What clocks show that a wave reads now: the engine's, in cycles, and the one at 100 MHz. Where nobody keeps the
+// launch's time they are the machine's own count and the host's clock.
+GuestTime guest_time(const Wave& wave);
 
 // The apertures through which flat instructions reach LDS and private memory: bits 63..32 of an address (what the
 // Linux driver programs on gfx9: bases 0x1'0000'0000'0000 and 0x2'0000'0000'0000, beyond any host address).

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Branches, calls, barriers, messages, waits and hardware registers (SOPP and parts of SOP1 and SOPK).
 // Semantics: CDNA3 ISA, chapters 4 and 12.5.
-#include <chrono>
 #include <format>
 
 #include "simgpu/machine/decode/function.h"
@@ -167,13 +166,10 @@ void setreg(Wave& wave, const Instruction& instruction) {
 }
 
 void memtime(Wave& wave, const Instruction& instruction) {
-  wave.set_scalar64(instruction.destination[0], wave.cycles());
+  wave.set_scalar64(instruction.destination[0], guest_time(wave).cycles);
 }
 void memrealtime(Wave& wave, const Instruction& instruction) {
-  // 100 MHz, as the real counter.
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  wave.set_scalar64(instruction.destination[0],
-                    static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) / 10);
+  wave.set_scalar64(instruction.destination[0], guest_time(wave).ticks);
 }
 
 // Relative vector register addressing (CDNA3 ISA, "VGPR indexing"): between _on and _off, register numbers of vector

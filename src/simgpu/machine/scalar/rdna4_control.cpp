@@ -2,7 +2,6 @@
 // RDNA4's barriers in two parts, waits with a counter for each kind of memory, hints, messages and hardware registers.
 // Semantics: AMD's RDNA4 ISA document; LLVM's AMDGPU operand syntax document ("hwreg").
 #include <algorithm>
-#include <chrono>
 #include <format>
 #include <string_view>
 
@@ -113,10 +112,10 @@ bool read_hardware(const Wave& wave, unsigned id, std::uint32_t& value) {
       value = wave.lds_bytes / static_cast<std::uint32_t>(wave.workgroup->launch->target->lds_granule) << 12;
       return true;
     case register_cycles_low:
-      value = static_cast<std::uint32_t>(wave.cycles());
+      value = static_cast<std::uint32_t>(guest_time(wave).cycles);
       return true;
     case register_cycles_high:
-      value = static_cast<std::uint32_t>(wave.cycles() >> 32);
+      value = static_cast<std::uint32_t>(guest_time(wave).cycles >> 32);
       return true;
     default:
       return false;
@@ -157,12 +156,9 @@ void message_with_answer(Wave& wave, const Instruction& instruction) {
   constexpr unsigned get_realtime = 131;
   std::uint64_t answer = 0;
   switch (instruction.immediate & 0xff) {
-    case get_realtime: {
-      // 100 MHz, as the real counter.
-      const auto now = std::chrono::steady_clock::now().time_since_epoch();
-      answer = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) / 10;
+    case get_realtime:
+      answer = guest_time(wave).ticks;
       break;
-    }
     case get_doorbell:
       break;
     default:
