@@ -3,6 +3,11 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/exit_code.h"
+
 namespace wavejit::tools {
 
 std::optional<SimulatedGpu> SimulatedGpu::resident() {
@@ -36,7 +41,15 @@ wavejit_simgpu_settings SimulatedGpu::settings() const {
   return settings;
 }
 
-void SimulatedGpu::set(const wavejit_simgpu_settings& settings) const { static_cast<void>(set_settings_(&settings)); }
+void SimulatedGpu::set(const wavejit_simgpu_settings& settings) const {
+  if (set_settings_(&settings) == 0) return;
+  // Going on would check or time something else than was asked for.
+  static_cast<void>(
+      std::fputs("wavejit: the simulated GPU knows no settings like this program's: libwavejit_simgpu.so and the "
+                 "program must be of one version\n",
+                 stderr));
+  std::exit(static_cast<int>(ExitCode::internal));
+}
 
 wavejit_simgpu_counters SimulatedGpu::counters() const {
   wavejit_simgpu_counters counters{};

@@ -26,6 +26,7 @@ class SimulatedGpu {
   }
 
   wavejit_simgpu_settings settings() const;
+  // Ends the program if the library refuses them.
   void set(const wavejit_simgpu_settings& settings) const;
   wavejit_simgpu_counters counters() const;
   // Faults found since the last call, a line each.

@@ -9,6 +9,7 @@
 #include "templates/attention_forward/program/attention_case.h"
 #include "templates/attention_forward/program/described_experiment.h"
 #include "templates/attention_forward/program/device_case.h"
+#include "tools/simulated_gpu.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -22,6 +23,18 @@ std::unique_ptr<wavejit_engine, DestroyEngine> simulated_engine() {
   wavejit_engine* engine = nullptr;
   if (wavejit_engine_create(&options, &engine) != WAVEJIT_OK) return nullptr;
   return std::unique_ptr<wavejit_engine, DestroyEngine>(engine);
+}
+
+// A program that went on would check or time something else than it says.
+TEST(SimulatedGpuDeathTest, SettingsThatTheLibraryRefusesEndTheProgram) {
+  const auto engine = simulated_engine();
+  ASSERT_NE(engine, nullptr) << wavejit_last_detail();
+  const auto gpu = tools::SimulatedGpu::resident();
+  ASSERT_TRUE(gpu);
+  wavejit_simgpu_settings settings = gpu->settings();
+  gpu->set(settings);
+  settings.threads = 5000;
+  EXPECT_EXIT(gpu->set(settings), ::testing::ExitedWithCode(7), "must be of one version");
 }
 
 class SweepDeviceTest : public ::testing::TestWithParam<const char*> {};
