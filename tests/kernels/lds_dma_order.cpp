@@ -26,21 +26,24 @@ constexpr std::size_t most_queues = 100'000;
 // An instruction of vector memory that is not over for certain if loads into LDS may land in any order.
 struct Pending {
   std::size_t place = 0;
+  bool is_dma = false;
   bool over_in_order = false;  // but is, if they land in the order of issue
   bool handed_on = false;      // a load into LDS behind whose wait its bytes may be read
-  auto operator<=>(const Pending&) const = default;
 };
 using Queue = std::vector<Pending>;  // oldest first
 
 class Search {
  public:
   Search(const KernelCode& code, const std::vector<analysis::Block>& blocks) : code_(code), blocks_(blocks) {
-    for (std::size_t place = 0; place < code.instructions().size(); ++place)
-      has_barriers_ = has_barriers_ || effects_at(place).action == simgpu::Action::barrier;
+    for (const simgpu::Instruction& instruction : code.instructions()) {
+      const Effects& effects = simgpu::checks::effects_of(*instruction.function)[effects_.size()];
+      effects_.push_back(&effects);
+      has_barriers_ = has_barriers_ || effects.action == simgpu::Action::barrier;
+    }
   }
 
   std::string first() {
-    std::set<std::pair<std::size_t, Queue>> seen = {{0, {}}};
+    std::set<std::vector<std::size_t>> seen;
     std::vector<std::pair<std::size_t, Queue>> open = {{0, {}}};
     while (!open.empty() && found_.empty()) {
       auto [block, queue] = std::move(open.back());
@@ -48,41 +51,49 @@ class Search {
       for (std::size_t place = blocks_[block].begin; place < blocks_[block].end && found_.empty(); ++place)
         step(place, queue);
       for (const std::size_t next : blocks_[block].successors)
-        if (seen.emplace(next, queue).second) open.emplace_back(next, queue);
+        if (seen.insert(key(next, queue)).second) open.emplace_back(next, queue);
       if (seen.size() > most_queues) return "there are more queues of loads than are followed";
     }
     return found_;
   }
 
  private:
-  const Effects& effects_at(std::size_t place) const {
-    return simgpu::checks::effects_of(*code_.instructions()[place].function)[place];
+  // Of what gives no register it does not matter which instruction it is.
+  std::vector<std::size_t> key(std::size_t block, const Queue& queue) const {
+    std::vector<std::size_t> parts = {block};
+    for (const Pending& pending : queue) {
+      const bool is_result = effects_[pending.place]->write_count > 0;
+      parts.push_back(
+          (((is_result ? pending.place + 1 : 0) * 2 + (pending.is_dma ? 1 : 0)) * 2 + (pending.over_in_order ? 1 : 0)) *
+              2 +
+          (pending.handed_on ? 1 : 0));
+    }
+    return parts;
   }
-  bool is_dma(const Pending& pending) const { return effects_at(pending.place).lds_dma; }
 
   void step(std::size_t place, Queue& queue) {
-    const Effects& effects = effects_at(place);
+    const Effects& effects = *effects_[place];
     look(place, queue);
     if (effects.counts_vector) {
       if (queue.size() == most_on_their_way) queue.erase(queue.begin());
-      queue.push_back({.place = place});
+      queue.push_back({.place = place, .is_dma = effects.lds_dma});
     }
-    wait(queue, effects.wait.vector);
+    if (effects.wait.vector < most_on_their_way) wait(queue, effects.wait.vector);
   }
 
   // Whether the instruction uses what only the order makes certain.
   void look(std::size_t place, const Queue& queue) {
-    const Effects& effects = effects_at(place);
+    const Effects& effects = *effects_[place];
     // Behind a barrier any wave reads. A kernel of one wave has none, and reads its tiles itself.
     const bool is_reader = has_barriers_ ? effects.action == simgpu::Action::barrier
                                          : effects.space == simgpu::Space::lds && effects.loads;
     // A load over another one's register comes behind it.
     const bool is_load = effects.counts_vector && !effects.lds_dma;
     for (const Pending& pending : queue) {
-      const Effects& of = effects_at(pending.place);
+      if (!pending.over_in_order) continue;
+      const Effects& of = *effects_[pending.place];
       bool uses = pending.handed_on && is_reader;
-      for (unsigned i = 0; pending.over_in_order && !is_load && i < of.write_count; ++i)
-        uses = uses || effects.touched.any(of.writes[i]);
+      for (unsigned i = 0; !is_load && i < of.write_count; ++i) uses = uses || effects.touched.any(of.writes[i]);
       if (!uses) continue;
       found_ = std::format("'{}' is in need of '{}'", code_.text(code_.instructions()[place]),
                            code_.text(code_.instructions()[pending.place]));
@@ -101,15 +112,16 @@ class Search {
       --in_order;
     }
     // One wave reads other tiles of LDS in the meantime: the wait is for a tile if it is for a load into LDS.
-    if (last != queue.end() && (has_barriers_ || is_dma(*last)))
-      for (Pending& pending : queue) pending.handed_on = pending.over_in_order && is_dma(pending);
+    if (last != queue.end() && (has_barriers_ || last->is_dma))
+      for (Pending& pending : queue) pending.handed_on = pending.over_in_order && pending.is_dma;
     // Loads into registers keep their order among themselves.
-    auto others = static_cast<std::size_t>(std::ranges::count_if(queue, [&](const auto& p) { return !is_dma(p); }));
-    std::erase_if(queue, [&](const Pending& pending) { return !is_dma(pending) && others-- > count; });
+    auto others = static_cast<std::size_t>(std::ranges::count(queue, false, &Pending::is_dma));
+    std::erase_if(queue, [&](const Pending& pending) { return !pending.is_dma && others-- > count; });
   }
 
   const KernelCode& code_;
   const std::vector<analysis::Block>& blocks_;
+  std::vector<const Effects*> effects_;  // by place
   bool has_barriers_ = false;
   std::string found_;
 };
