@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""docs/silicon-score.md as text, from bench/silicon and the clock's model_error.json alone: nothing runs here (silicon_score.py)."""
+import json
+import math
+import pathlib
+import re
+import statistics
+
+BOARD, PRODUCT = "gfx942@6x38", "gfx942"  # MI300A, MI300X
+EVENT_COST = 3.1  # microseconds
+GHZ = 2.1
+KINDS = ("compute", "cache", "memory", "launch")
+GOALS = (0.70, 0.92, 0.35)  # within 20 %, within 50 %, spread
+STREAMS = ("vectoradd", "relu", "memcopy_d2d", "matrixtranspose")
+
+PATTERNS = {
+    "streams add": "two streams in, one out", "streams relu": "one in, one out", "streams copy": "HIP's copy on the device", "transpose square": "tiles turned in LDS",
+    "stencil points": "nine points by LDS", "gather rows": "a lane a row of a sparse matrix", "taps line": "a filter, weights by scalar loads",
+    "taps square": "a convolution, weights by scalar loads", "taps nearest": "distances to five centres", "sums rows": "two launches, 64 lines an access, sums in memory",
+    "unfold unfold": "patches as columns", "unfold unfold_multiply": "two launches, tiles in LDS", "exchange fourier": "exchange by LDS", "bodies attract": "vector instructions",
+    "chain over": "a launch a node",
+}
+# What is known of rows that are far off, by program and a regular expression of sizes. The first that fits is said.
+REASONS = (
+    ("stencil2d", "", "compiled here, its tile is loaded by one load and a wait after the other; ROCm's compiler had 16 under way"),
+    ("matrixmultiplication", "", "compiled here, it waits once more a step than ROCm's compiler made it; all workgroups write one tile in memory, by turns"),
+    ("spmv_csr_scalar", "262144", "lines that a workgroup has for itself: the clock does not know that the units of a die fill their L2 together"),
+    ("spmv_csr_scalar", "", "a line costs L1 two cycles if four bytes of it are wanted"),
+    ("matrixtranspose", "12288", "TLB: the clock has none"),
+    ("kmeans", "(32|64)_clus", "as much as L1 holds or more, read five times: the clock forgets what was read longest ago, and all of it misses"),
+)
+# label, run, size, figures of others in the unit of the row, source, whether a constant is made of it.
+MT4G = "MT4G, MI300X"
+TABLE = "sarchlab/mgpusim's MI300X table"
+PROBES = (
+    ("L1, 16 KB: cycles a step of a chase", "probes chase", "16", "116", MT4G, "memory.l1_latency"),
+    ("L2, 1 MB", "probes chase", "1024", "287.5", MT4G, "memory.l2_latency"),
+    ("last level cache, 64 MB", "probes chase", "65536", "–", "", ""),
+    ("memory, 64 MB", "cold probes chase", "65536", "900; half of all below 876", MT4G, "memory.memory_latency"),
+    ("LDS", "probes lds", "4", "51.3", MT4G, "lds.latency"),
+    ("scalar cache, 4 KB", "probes scalar", "4", "48; 68", f"{MT4G}; {TABLE}", "memory.scalar_latency"),
+    ("L2 by scalar loads, 1 MB", "probes scalar", "1024", "182", TABLE, ""),
+    ("last level cache by scalar loads, 64 MB", "probes scalar", "65536", "419", TABLE, ""),
+    ("an atomic that returns, one lane", "probes atomic", "1", "382", "a public table of benchmarks, MI300X; its kernels are not told", ""),
+    ("the same of 14,592 lanes at one address", "probes atomic", "14592", "1937", "the same table; how many lanes is not told", ""),
+    ("the same of 524,288 lanes at one address", "probes atomic", "524288", "162,800", TABLE, ""),
+    ("64 MB read from the last level cache: TB/s", "probes read", "64", "5.8", MT4G, "memory.mall_rate"),
+    ("512 MB read from memory", "cold probes read", "512", "4.0; 4.1 (BabelStream)", MT4G, "memory.memory_rate"),
+    ("512 MB written", "cold probes write", "512", "4.4", MT4G, ""),
+    ("an empty launch between events: microseconds", "probes launches", "1", "3.2 to 3.6", TABLE, "the event cost"),
+    ("two of them", "probes launches", "2", "–", "", "launch.dependent"),
+)
+# Attention that others have timed, and that stands on no page yet: what, figures of others, source, why there is no prediction.
+NOT_RUN = (
+    ("FlyDSL's two kernels of the table above", "[ROCm/FlyDSL#1155](https://github.com/ROCm/FlyDSL/pull/1155)", "FlyDSL compiles them from sources that this tree does not hold; an earlier one, written down by hand, is in "
+     "[timing-model.md](timing-model.md#flydsls-dual-wave-attention)"),
+    ("CK's forward attention, fp16, 24 heads, head dim 128: 85.3 TFLOPS at 1,024 keys, 100.7 at 4,096, 107.4 at 12,288", "[ROCm/rocm-libraries#5798](https://github.com/ROCm/rocm-libraries/pull/5798)", "CK's gfx12 code objects are in no package; own kernels of these shapes are in [predicted_rdna4.md](../bench/predicted_rdna4.md)"),
+    ("paged decode: 8, 12 and 31 µs at 1,024, 4,096 and 16,384 keys", "[vllm-project/vllm#58156](https://github.com/vllm-project/vllm/pull/58156)", "gfx1100: no such target"),
+)
+
+
+def read_table(file: pathlib.Path) -> tuple[str, list[dict]]:
+    """What the first line says, "clock <id>" of predictions, and the rows."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    names, *rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return lines[0].removeprefix("# ").removeprefix("clock "), [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def is_time(text: str) -> bool:
+    return re.fullmatch(r"\d+\.\d+", text) is not None
+
+
+def constant_of(row: dict) -> str:
+    """The constant that was made of a row, so that it is no evidence."""
+    if row["program"] in ("vectoradd", "relu") and int(row["size"]) <= 8192:
+        return "event cost"
+    if row["program"] in STREAMS and row["kind"] == "memory":
+        return "road"
+    return "launch.dependent" if row["program"] == "floydwarshall" else ""
+
+
+class Pair:
+    """A prediction beside a measured time."""
+
+    def __init__(self, row: dict, run: str, predicted: str):
+        self.program, self.size, self.kind, self.run = row["program"], row["size"], row["kind"], run
+        self.least, self.mean, self.predicted = float(row["least"]), float(row["mean"]), float(predicted)
+        self.ratio, self.constant = self.predicted / self.least, constant_of(row)
+
+    def reason(self) -> str:
+        return next((why for program, sizes, why in REASONS if re.fullmatch(program, self.program) and re.search(sizes, self.size)), "not known")
+
+
+def figures(pairs: list[Pair]) -> tuple[float, float, float, float]:
+    ratios = [pair.ratio for pair in pairs]
+    within = [sum(abs(ratio - 1) <= part for ratio in ratios) / len(ratios) for part in (0.2, 0.5)]
+    return statistics.median(ratios), *within, statistics.pstdev(math.log2(ratio) for ratio in ratios)
+
+
+def score_row(what: str, pairs: list[Pair]) -> str:
+    if not pairs:
+        return f"| {what} | 0 | – | – | – | – |"
+    median, near, far, spread = figures(pairs)
+    return f"| {what} | {len(pairs)} | {median:.2f} | {near:.0%} | {far:.0%} | {spread:.2f} |".replace("%", " %")
+
+
+def table(head: str, rows: list[str]) -> str:
+    return "\n".join([head, re.sub(r"[^|]+", "---", head), *rows])
+
+
+def weighted(pairs: list[Pair]) -> float:
+    """Mean error, weighted by the measured mean: what MGPUSim's authors quote."""
+    return sum(abs(pair.predicted - pair.mean) for pair in pairs) / sum(pair.mean for pair in pairs)
+
+
+def scores(groups: list[tuple[str, list[Pair]]]) -> str:
+    rows = []
+    for name, pairs in groups:
+        rows += [score_row(name, pairs), score_row(f"{name}, rows that no constant was made of", [pair for pair in pairs if not pair.constant]),
+                 score_row(f"{name}, {4 * EVENT_COST:.0f} µs and longer", [pair for pair in pairs if pair.least >= 4 * EVENT_COST])]
+        rows += [score_row(f"{name}, {kind}", [pair for pair in pairs if pair.kind == kind]) for kind in KINDS]
+    rows.append("| the clock of bf4eb831, which had seen none of it: originals | 253 | 1.05 | 53 % | 84 % | 0.54 |")
+    near, far, spread = GOALS
+    rows.append(f"| goal | | | {near:.0%} | {far:.0%} | {spread} |".replace("%", " %"))
+    return table("| predicted ÷ measured | rows | median | within ±20 % | within ±50 % | spread (log2) |", rows)
+
+
+def by_program(groups: list[tuple[str, list[Pair]]]) -> str:
+    rows = []
+    for program in dict.fromkeys(pair.program for _, pairs in groups for pair in pairs):
+        cells = []
+        for _, pairs in groups:
+            ratios = [pair.ratio for pair in pairs if pair.program == program]
+            cells.append(f"{len(ratios)} | {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f}" if ratios else "– | – | –")
+        run = next((pair.run for pair in groups[0][1] if pair.program == program), "")
+        rows.append(f"| {program} | {f'`{run}`: {PATTERNS[run]}' if run else '–'} | {' | '.join(cells)} |")
+    head = "| program | own program of its pattern |" + "".join(f" {name}: rows | median | from, to |" for name, _ in groups)
+    return table(head, rows)
+
+
+def worst(groups: list[tuple[str, list[Pair]]]) -> str:
+    pairs = sorted((pair for _, pairs in groups[-1:] for pair in pairs), key=lambda pair: -abs(math.log2(pair.ratio)))[:10]
+    return table("| program | size | measured, µs | predicted | ratio | what is known |",
+                 [f"| {pair.program} | {pair.size} | {pair.least:.1f} | {pair.predicted:.1f} | {pair.ratio:.2f} | {pair.reason()} |" for pair in pairs])
+
+
+def probes(own: dict) -> str:
+    rows = []
+    for label, run, size, others, source, constant in PROBES:
+        microseconds = float(own[run, size])
+        if run.endswith(("read", "write")):
+            value = f"{int(size) * 2**20 / microseconds / 1e6:.1f}"
+        else:
+            value = f"{microseconds:.2f}" if run.endswith("launches") else f"{microseconds * GHZ * 1e3:.0f}"
+        rows.append(f"| {label} | {value} | {others} | {source} | {f'`{constant}` is made of it' if constant.count('.') else constant or 'none'} |")
+    return table("| probe | clock | others | source | constant |", rows)
+
+
+def attention(tree: pathlib.Path) -> str:
+    errors = json.loads((tree / "src/simgpu/checkers/clock/model_error.json").read_text(encoding="utf-8"))
+    names = {"whole_kernels": "whole kernels (AITER), busy matrix pipes", "real_kernels": "real kernels (AITER, Triton), throughput at the power limit",
+             "single_wave_duty": "loops of a wave, matrix and vector", "toggles": "toggles", "barriers": "barriers", "deletions": "deletions", "causal_against_full": "causal against full",
+             "quoted": "quoted: whole and real kernels", "all": "all"}
+    return table("| kind | figures | too low by up to | too high by up to | root mean square |",
+                 [f"| {name} | {errors[kind]['anchors']} | {errors[kind]['too_low_percent']} % | {errors[kind]['too_high_percent']} % | {errors[kind]['root_mean_square_percent']} % |"
+                  for kind, name in names.items()])
+
+
+def one_card(tree: pathlib.Path) -> str:
+    """AITER's kernel beside its own times by length: whatever the engine clock was, it is the same in each row at the power limit."""
+    _, found = read_table(tree / "bench/silicon/attention.tsv")
+    ghz = {row["keys"]: int(row["cycles"]) / float(row["aiter"]) / 1e3 for row in found}
+    rows = [f"| {row['keys']} | {row['flexible']} | {row['flash']} | {row['aiter']} | {row['cycles']} | {ghz[row['keys']]:.3f} | {(ghz[row['keys']] / ghz['8192'] - 1) * 100:+.1f} % |" for row in found]
+    return table("| keys | FlyDSL, flexible: µs | FlyDSL, flash | AITER | AITER's cycles, predicted | GHz that makes them equal | predicted longer by, beside the row of 8,192 keys |", rows)
+
+
+def every_row(measured: list[dict], groups: list[tuple[str, list[Pair]]]) -> str:
+    found = [{(pair.program, pair.size): pair for pair in pairs} for _, pairs in groups]
+    rows = []
+    for row in measured:
+        pairs = [pairs.get((row["program"], row["size"])) for pairs in found]
+        if any(pairs):
+            cells = " | ".join(f"{pair.predicted:.2f} ({pair.ratio:.2f})" if pair else "–" for pair in pairs)
+            rows.append(f"| {row['program']} {row['size']} | {row['kind']} | {row['least']} | {cells} | {constant_of(row)} |")
+    return table("| row | kind | measured | " + " | ".join(name for name, _ in groups) + " | no evidence: made |", rows)
+
+
+def page(tree: pathlib.Path) -> str:
+    data = tree / "bench/silicon"
+    _, measured = read_table(data / "measured.tsv")
+    clock, own = read_table(data / "own.tsv")
+    originals_clock, originals = read_table(data / "originals.tsv")
+    by_name = {(row["program"], row["size"]): row for row in measured}
+    alone = [row for row in measured if row["kind"] in KINDS]
+    own_pairs = [Pair(by_name[row["beside"], row["size"]], row["run"], row["predicted"]) for row in own if row["beside"] != "probe"]
+    chain, held_out = ([pair for pair in own_pairs if pair.program == program] for program in ("floydwarshall", "heteromark_fir"))
+    groups = [("own programs", [pair for pair in own_pairs if pair.kind in KINDS])]
+    ran = [row for row in originals if is_time(row["predicted"])] if originals_clock == clock else []
+    if ran:
+        groups.append(("originals", [Pair(by_name[row["program"], row["size"]], "", row["predicted"]) for row in ran]))
+    own_times = {(row["run"], row["size"]): row["predicted"] for row in own}
+    left_out = [row for row in originals if not is_time(row["predicted"])]
+    of_originals = (f"{len(ran)} of {len(originals)} chosen rows of the originals ran" + (f" ({len(left_out)} did not: {'; '.join(sorted({row['predicted'] for row in left_out}))})" if left_out else "")
+                    if ran else f"**The originals were not run on this clock** ({clock}; last on {originals_clock})")
+    last = groups[-1]
+    made = {name: [pair for pair in last[1] if pair.constant == name] for name in ("event cost", "road")}
+    steps = [(b.predicted - a.predicted, b.least - a.least, int(b.size.split("_")[0]) - int(a.size.split("_")[0])) for a, b in zip(chain, chain[1:])]
+    text = f"""# The clock beside measured times
+
+**Nothing here has a matrix instruction, LDS DMA, an atomic or the power limit in it: what attention does most is judged [elsewhere](#attention).** {of_originals}; of \
+{sum(row['kind'] != 'held out' for row in measured)} measured rows {len(alone)} are of kernels alone, and {len(groups[0][1])} of these have a program of the same pattern in this tree. A row that did not run is in no figure.
+
+Made by `./dev bench silicon`; a test holds the page against its tables ([bench/silicon](../bench/silicon)), and a longer one runs its programs again. All predictions are of a simulated GPU ({BOARD}, an MI300A, with
+`wavejit sim --cycles --warm --event-cost {EVENT_COST}`; clock {clock}). All measured times are others': sarchlab/mgpusim (MIT), d01e70d5, `gpu_perf_scripts/mi300a.csv`, the least of 51 runs of 22 HIP programs.
+
+* **Own programs** ([bench/silicon](../bench/silicon)) have the access patterns, workgroups and sizes of the originals, and other code: a row says how far the clock is off together with how far the programs differ.
+* **Originals** are those 22 programs themselves, compiled by clang 22 (theirs: ROCm's) from a clone that this tree does not hold: `./dev bench silicon <clone>`. The rows chosen are those that the clock predicts within 20 s of processor time.
+* **Launch** is what took less than 6 µs, **memory** a stream of 16 MB and more, **compute** is nbody, **cache** all else. Programs with copies from and to the host inside their times ({sum(row['kind'] == 'host copies' for row in measured)} rows) and
+  the copies themselves ({sum(row['kind'] == 'link' for row in measured)}) are no test of the clock.
+
+## The score
+
+{scores(groups)}
+
+What others publish of theirs:
+
+| simulator | error | on | source |
+|---|---|---|---|
+| MGPUSim | 16.4 %, weighted by time | 206 rows of 19 programs of this MI300A, by which it was calibrated; its own rows in d01e70d5 (61, an earlier state): median 1.28, 28 % within ±20 %, 72 % within ±50 %, spread 0.66 | [#260](https://github.com/sarchlab/mgpusim/pull/260), `comparison_m9.1_v2.csv` |
+| MGPUSim | cache latencies 32 %, fp32 throughput 10 to 18 %, an empty kernel 1 to 44 % | 8,522 configurations of an MI300X | [#286](https://github.com/sarchlab/mgpusim/pull/286) |
+| rocjitsu | not public: spread of log2, and a tolerance of 20 % | some 300 PyTorch and Triton cases, MI355X | [its pages on timing](https://github.com/ROCm/rocm-systems/tree/develop/emulation/rocjitsu) |
+| this clock | {weighted(last[1]) * 100:.1f} %, weighted by time | {len(last[1])} rows, {last[0]}, beside the measured mean as MGPUSim's | this page |
+
+## What is no evidence
+
+* **The event cost** of {EVENT_COST} µs is the median of what was measured and not predicted (by bf4eb831) in eight rows, vectoradd and relu up to 8,192 elements: these
+  ({len(made['event cost'])} here) are no evidence. All of `launch`, and the constant part of every row, lean on it; rows of {4 * EVENT_COST:.0f} µs and longer have it as a quarter at most. Nobody has published a time between events around an empty launch of an MI300. Another table, of an MI300X
+  ([below](#probes)), says 3.2 to 3.6 µs of a launch without work, where the clock with this constant says {float(own_times['probes launches', '1']):.2f}; it was read after the constant was made.
+* **The road** between a die and what is behind it (`memory.mall_rate`) is MT4G's, and the streams' of 17 to 134 MB: the rows `memory` of {', '.join(STREAMS)} ({len(made['road'])} here).
+* **`launch.dependent`** is made of floydwarshall's and bitonicsort's times by length. Neither is scored. Own `chain over`, beside floydwarshall's differences: {'; '.join(f'{predicted / count:.2f} µs a launch (measured {least / count:.2f})' for predicted, least, count in steps)}.
+* **No row is held out any more.** After bf4eb831, rules were looked for where rows were off: sets by mixed bits (kmeans), L2 that stays warm (matrixmultiplication), lines of a workgroup's own (vectoradd), the scalar cache (fir, simpleconvolution, nbody). Latencies are MT4G's, not of these rows.
+
+## By program
+
+{by_program(groups)}
+
+The ten that are furthest off ({last[0]}):
+
+{worst(groups)}
+
+## Probes
+
+Own programs ([probes.hip](../bench/silicon/probes.hip)) on an MI300X as it is, at {GHZ} GHz. Where a constant is made of the figure, agreement says that the model adds up, and no more.
+
+{probes(own_times)}
+
+The table is `gpu_perf_scripts/calibration/mi300x_ground_truth.csv` of 7155c64f (MIT), whose programs are told by name only. What it says here was worked out from it: `cache_latency` has 131,072 steps or four laps, by its times, walks by scalar loads, because
+its first level ends at 16 KB, and has its loop's arithmetic in each step. `atomic_operations` is 2,048 workgroups of 256 lanes, 77.5 µs a step: 20 cycles for each wave, so that LLVM made one atomic of a wave's, all of them at one address. Empty launches: `int32_throughput` of
+one workgroup, as a line through its lengths says for no work at all.
+
+**Atomics at one address wait for each other, and the clock does not know it.** No row of the score has one.
+
+Of that table (8,522 rows in its last version) nothing else was used but a filter of 64 taps (`heteromark_fir`, means of three runs). No rule and no constant of the clock was made with it: these rows are **held out**. Beside them own `taps line`, on {PRODUCT}:
+
+{table("| elements | measured, µs | predicted | ratio |", [f"| {pair.size.split('_')[0]} | {pair.least:.1f} | {pair.predicted:.1f} | {pair.ratio:.2f} |" for pair in held_out])}
+
+## Attention
+
+[timing-model.md](timing-model.md#the-error-to-quote) has each figure, of AITER's, Triton's and FlyDSL's kernels and of loops, with its source. In short:
+
+{attention(tree)}
+
+FlyDSL's authors timed three kernels on one card (gfx950, batch 2, 32 heads, head dim 128, no mask). AITER's, from its package, on this clock: ratios of its rows need no engine clock. Short rows run at a higher one, and hold what a launch costs.
+
+{one_card(tree)}
+
+Not run:
+
+{table("| what | source | why not |", [f"| {what} | {source} | {why} |" for what, source, why in NOT_RUN])}
+
+## Every row
+
+Microseconds; in brackets predicted ÷ measured.
+
+{every_row(measured, groups)}
+"""
+    return text
