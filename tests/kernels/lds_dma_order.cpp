@@ -58,7 +58,7 @@ class Search {
   }
 
  private:
-  // Of what gives no register it does not matter which instruction it is.
+  // An instruction that gives no register may be any.
   std::vector<std::size_t> key(std::size_t block, const Queue& queue) const {
     std::vector<std::size_t> parts = {block};
     for (const Pending& pending : queue) {
