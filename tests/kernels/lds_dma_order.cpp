@@ -58,7 +58,7 @@ class Search {
   }
 
  private:
-  // An instruction that gives no register may be any.
+  // Which instruction it is matters only where a register is its result.
   std::vector<std::size_t> key(std::size_t block, const Queue& queue) const {
     std::vector<std::size_t> parts = {block};
     for (const Pending& pending : queue) {
