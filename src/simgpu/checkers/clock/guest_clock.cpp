@@ -36,8 +36,11 @@ GuestClock::GuestClock(Observer& recorder, const Launch& launch, const LaunchBeg
       before_(cold_cycles(*timing_) +
               (begin.waits ? static_cast<std::uint64_t>(timing_->launch.dependent.cycles()) : 0)) {
   const auto& grid = launch.workgroups;
-  neighbours_ = neighbours_of(*launch.target, std::uint64_t{grid[0]} * grid[1] * grid[2]);
+  const std::uint64_t workgroups = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  neighbours_ = neighbours_of(*launch.target, workgroups);
   neighbours_.warm = warm;
+  constexpr double few = 16;
+  share_ = std::clamp(few / static_cast<double>(workgroups), 1 / few, 1.0);
 }
 
 GuestClock::Guest& GuestClock::guest_of(const Wave& wave) {
@@ -66,7 +69,8 @@ std::optional<double> GuestClock::replay(Guest& guest, std::size_t wave, double 
   constexpr double free_cycles = 1'000'000;
   constexpr double of_what_ran = 2;
   constexpr double preparation = 10'000;
-  if (guest.records > most_records || guest.replayed > free_cycles + (of_what_ran * now)) return std::nullopt;
+  const double allowed = share_ * (free_cycles + (of_what_ran * now));
+  if (guest.records > most_records || guest.replayed > allowed) return std::nullopt;
   const auto unit = run_compute_unit(
       guest.program, {.workgroups = {&guest.trace}, .until = wave, .neighbours = neighbours_, .pinned = {}});
   if (!unit) return std::nullopt;

@@ -3,7 +3,7 @@
 //
 // A wave that reads a clock is told when it would issue that instruction: what the waves of its workgroup have executed
 // so far is replayed, alone on a compute unit. A loop that waits for a clock reads it often. So replays may take a
-// number of cycles, and several times what the workgroup has run beyond that; what lies between two of them goes on at
+// number of cycles, and a multiple of what the workgroup has run beyond that; what lies between two of them goes on at
 // the pace that they have shown. Every workgroup begins with its launch.
 #pragma once
 
@@ -63,6 +63,7 @@ class GuestClock final : public Observer {
   LaunchBegin begin_;
   std::uint64_t before_;  // cycles of the launch before its first instruction
   Neighbours neighbours_;
+  double share_;  // of what replays may take: where many workgroups run, each may take less
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Guest>> guests_;
 };
