@@ -133,7 +133,7 @@ def check(build: pathlib.Path, only: list[str], text: str) -> int:
     found = predict_own(build, rows, only)
     for row in rows:
         now, then = found.get((row["run"], row["size"])), float(row["predicted"])
-        slack = 0.01 * then if "probes" in row["run"] else 0.002 * then + TICK  # where data lie is another place each time
+        slack = 0.02 * then + (0 if "probes" in row["run"] else TICK)  # where data lie is another place each time
         if (now or not only) and (now is None or abs(float(now) - then) > slack):
             wrong.append(f"{row['run']} {row['size']}: {now} microseconds; own.tsv says {row['predicted']}")
     print("\n".join([*wrong, "./dev bench silicon writes tables and page anew"] if wrong else [f"{len(found)} rows, and the page, are as the tables say"]))
