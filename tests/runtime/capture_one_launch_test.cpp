@@ -171,23 +171,6 @@ TEST_P(CaptureOneLaunchTest, WithoutCountersThereAreTwoLaunches) {
   }
 }
 
-// The plan chose one launch, and nobody asked for two: their kernels are there all the same, once the engine is sealed.
-TEST_P(CaptureOneLaunchTest, KernelsOfTwoLaunchesAreMadeBehindTheFirstCall) {
-  Problem problem(engine_);
-  problem.call.head.flags = 0;
-  const auto expected = direct(problem);
-  engine_.seal();
-  ASSERT_EQ(hipStreamBeginCapture(stream_, GetParam()), hipSuccess);
-  for (std::size_t call = 0; call < 2049; ++call) engine_.run(problem.call, stream_);
-  hipGraph_t graph = nullptr;
-  ASSERT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
-  std::size_t nodes = 0;
-  EXPECT_EQ(hipGraphGetNodes(graph, nullptr, &nodes), hipSuccess);
-  EXPECT_EQ(nodes, 2048U + 2) << "one launch each, and two of the last one";
-  EXPECT_EQ(hipGraphDestroy(graph), hipSuccess);
-  EXPECT_EQ(direct(problem), expected);
-}
-
 // No call has been made before: what the line prepares is enough.
 TEST_P(CaptureOneLaunchTest, ALinePreparesCountersToo) {
   const char* line = "attention_latent fp16 b3 q1 k2100 h8 d320/256 splits=3 launches=1";

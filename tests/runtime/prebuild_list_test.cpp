@@ -41,9 +41,10 @@ class PrebuildListTest : public RuntimeTest {
                    {std::tuple{1, 1, 1, 0}, std::tuple{1, 1, 1, 1}, std::tuple{1, 1, 1, 131'072},
                     std::tuple{1, 8, 8, 131'072}, std::tuple{1, 8, 8, 4096}, std::tuple{1, 8, 8, 512},
                     std::tuple{32, 64, 64, 1024}, std::tuple{1, 8, 1, 131'072}, std::tuple{1, 8, 1, 4096},
-                    std::tuple{64, 8, 1, 5120}, std::tuple{310, 8, 1, 3072}, std::tuple{310, 8, 1, 131'072},
-                    std::tuple{310, 1, 1, 131'072}, std::tuple{1, 8, 4, 131'072}, std::tuple{1, 8, 2, 512},
-                    std::tuple{32, 64, 8, 1024}, std::tuple{32, 64, 32, 1024}}) {
+                    std::tuple{64, 8, 1, 5120}, std::tuple{36, 8, 4, 3072}, std::tuple{48, 8, 4, 3072},
+                    std::tuple{310, 8, 1, 3072}, std::tuple{310, 8, 1, 131'072}, std::tuple{310, 1, 1, 131'072},
+                    std::tuple{1, 8, 4, 131'072}, std::tuple{1, 8, 2, 512}, std::tuple{32, 64, 8, 1024},
+                    std::tuple{32, 64, 32, 1024}}) {
                 if (heads > 8 && query_length > 16'384) continue;  // a batch slice would not fit a buffer descriptor
                 auto call = good_call(batch, query_length, key_length, heads, kv_heads, head_dim);
                 for (wavejit_tensor* tensor : {&call.v, &call.o}) {

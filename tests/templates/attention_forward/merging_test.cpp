@@ -55,9 +55,11 @@ TEST(Merging, GoesByWhatTheClockPredicts) {
     // One wave has more parts to merge than the wait between two launches takes.
     EXPECT_FALSE(merges_here(problem_to_merge("b16 q1 k65536 h16/2 d128"), target));
     // Waves that share chunks share the parts, too.
-    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k32768 h16/2 d128"), target));
-    EXPECT_TRUE(merges_here(problem_to_merge("b1 q4 k8192 h8/1 d128"), target));
-    EXPECT_EQ(merges_here(problem_to_merge("b1 q1 k131072 h16/2 d128"), target), target == "gfx950");
+    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k16384 h16/2 d128"), target));
+    EXPECT_TRUE(merges_here(problem_to_merge("b1 q1 k24576 h16/2 d128"), target));
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q1 k131072 h16/2 d128"), target));
+    // 32 rows: a tile's parts are more than one workgroup should merge.
+    EXPECT_FALSE(merges_here(problem_to_merge("b1 q4 k8192 h8/1 d128"), target));
     // More rows than a wave has.
     EXPECT_FALSE(merges_here(problem_to_merge("b1 q8 k2048 h8/1 d128"), target));
     // Whole keys have no parts.
@@ -75,9 +77,9 @@ TEST(Merging, WhoCallsMaySay) {
               HasSubstr("by the last workgroup to arrive: the call says so"));
 }
 
-// 64 chunks of two kv heads: one wave leaves them to a second launch, four merge them.
+// 16 chunks of two kv heads: one wave leaves them to a second launch, four merge them.
 TEST(Merging, GoesByWhoSharesChunksWherePinned) {
-  const AttentionProblem problem = problem_to_merge("b1 q1 k65536 h16/2 d128");
+  const AttentionProblem problem = problem_to_merge("b1 q1 k16384 h16/2 d128");
   for (const auto& [pins, shares, merged] : std::vector<std::tuple<std::string, bool, bool>>{
            {"", true, true},
            {"pipeline=generic chunk_waves=auto", true, true},
@@ -92,7 +94,7 @@ TEST(Merging, GoesByWhoSharesChunksWherePinned) {
     EXPECT_EQ(plan.merged, merged);
     EXPECT_EQ(shape.merged, merged);
     EXPECT_EQ(shape.shared_chunks, shares);
-    const auto one = families::parse_problem("attention_forward bf16 b1 q1 k65536 h16/2 d128");
+    const auto one = families::parse_problem("attention_forward bf16 b1 q1 k16384 h16/2 d128");
     ASSERT_TRUE(one);
     EXPECT_THAT((*one)->notes(merging_board(), toggles)[0].text,
                 HasSubstr(merged ? "merged in the same launch" : "merged in a second launch"));

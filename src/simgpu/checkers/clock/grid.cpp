@@ -202,7 +202,8 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     if (trace == nullptr) continue;
     ComputeUnitRequest request;
     const std::uint64_t busy = std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey), 1);
-    const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((busy + units - 1) / units, 1, grid.resident));
+    const auto resident =
+        static_cast<unsigned>(std::clamp<std::uint64_t>((busy + units - 1) / units, 1, grid.resident));
     request.resident = resident;
     request.neighbours = neighbours_of(target, busy);
     request.neighbours.warm = warm.last_level;

@@ -4,7 +4,7 @@
 namespace wavejit::simgpu {
 
 GuestTime guest_time(const Wave& wave) {
-  Observer* const observer = wave.workgroup->launch->observer;
+  Observer* const observer = wave.workgroup != nullptr ? wave.workgroup->launch->observer : nullptr;
   if (observer != nullptr) {
     if (const auto time = observer->time(wave)) return *time;
   }
