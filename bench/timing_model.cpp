@@ -130,6 +130,8 @@ repositories.
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
 * How many compute units fill an L2 together: each has all of it for what it reads again. A product of a sparse matrix whose rows take 67 MB has 483 microseconds on an
   MI300A and 102 here. With an equal part of L2 for each it would have about 180; but one of 2.8 MB a die, which fits, 2.5 times what it has there (sarchlab/mgpusim).
+* What a launch of the same call wrote just before: a second launch finds the parts of the first in no cache, as every cold launch does, where the last level cache will have
+  them. So a merge in a launch of its own takes more here than it should; `--warm` says what it takes from there.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address
   one after the other, 20 cycles for each wave ([silicon-score.md](silicon-score.md#probes), where programs of all kinds stand beside measured times).
 * The cache of scalar loads of gfx1201: each takes the same.
