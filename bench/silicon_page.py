@@ -122,6 +122,7 @@ def scores(groups: list[tuple[str, list[Pair]]]) -> str:
     rows.append("| the clock of bf4eb831, which had seen none of it: originals | 253 | 1.05 | 53 % | 84 % | 0.54 |")
     near, far, spread = GOALS
     rows.append(f"| goal | | | {near:.0%} | {far:.0%} | {spread} |".replace("%", " %"))
+    rows.append("| stretch, which is not met | | | 75 % | 95 % | 0.30 |")
     return table("| predicted ÷ measured | rows | median | within ±20 % | within ±50 % | spread (log2) |", rows)
 
 
@@ -210,12 +211,12 @@ def page(tree: pathlib.Path) -> str:
 **Nothing here has a matrix instruction, LDS DMA, an atomic or the power limit in it: what attention does most is judged [elsewhere](#attention).** {of_originals}; of \
 {sum(row['kind'] != 'held out' for row in measured)} measured rows {len(alone)} are of kernels alone, and {len(groups[0][1])} of these have a program of the same pattern in this tree. A row that did not run is in no figure.
 
-Made by `./dev bench silicon`; a test holds the page against its tables ([bench/silicon](../bench/silicon)), and a longer one runs its programs again. All predictions are of a simulated GPU ({BOARD}, an MI300A, with
-`wavejit sim --cycles --warm --event-cost {EVENT_COST}`; clock {clock}). All measured times are others': sarchlab/mgpusim (MIT), d01e70d5, `gpu_perf_scripts/mi300a.csv`, the least of 51 runs of 22 HIP programs.
+Made by `./dev bench silicon`; a test holds the page against its tables ([bench/silicon](../bench/silicon)), and a longer one runs its programs again. Predictions of the score are of a simulated GPU ({BOARD}, an MI300A, with
+`wavejit sim --cycles --warm --event-cost {EVENT_COST}`; clock {clock}). Its measured times are others': sarchlab/mgpusim (MIT), d01e70d5, `gpu_perf_scripts/mi300a.csv`, the least of 51 runs of 22 HIP programs. Other tables name their GPU and source.
 
 * **Own programs** ([bench/silicon](../bench/silicon)) have the access patterns, workgroups and sizes of the originals, and other code: a row says how far the clock is off together with how far the programs differ.
-* **Originals** are those 22 programs themselves, compiled by clang 22 (theirs: ROCm's) from a clone that this tree does not hold: `./dev bench silicon <clone>`. The rows chosen are the smaller ones, of up to half a
-  minute each; the {len(alone) - len(originals)} larger ones were not tried.
+* **Originals** are those 22 programs themselves, compiled by clang 22 (theirs: ROCm's) from a clone that this tree does not hold: `./dev bench silicon <clone>`. The rows chosen are the smaller ones, of up to a
+  minute of processor time each; the {len(alone) - len(originals)} larger ones were not tried.
 * **Launch** is what took less than 6 µs, **memory** a stream of 16 MB and more, **compute** is nbody, **cache** all else. Programs with copies from and to the host inside their times ({sum(row['kind'] == 'host copies' for row in measured)} rows) and
   the copies themselves ({sum(row['kind'] == 'link' for row in measured)}) are no test of the clock.
 
@@ -261,7 +262,7 @@ one workgroup, as a line through its lengths says for no work at all.
 
 **Atomics at one address wait for each other, and the clock does not know it.** No row of the score has one.
 
-Of that table (8,522 rows in its last version) nothing else was used but a filter of 64 taps (`heteromark_fir`, means of three runs). No rule and no constant of the clock was made with it: these rows are **held out**. Beside them own `taps line`, on {PRODUCT}:
+Of that table (8,522 rows in its last version) nothing else was used but a filter of 64 taps (`heteromark_fir`, means of three runs). No rule and no constant of the clock was made with it: these rows are **held out**, though MI300A rows of such a filter led to the scalar cache. Beside them own `taps line`, on {PRODUCT}:
 
 {table("| elements | measured, µs | predicted | ratio |", [f"| {pair.size.split('_')[0]} | {pair.least:.1f} | {pair.predicted:.1f} | {pair.ratio:.2f} |" for pair in held_out])}
 
