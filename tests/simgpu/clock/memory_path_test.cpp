@@ -57,7 +57,8 @@ TEST(MemoryPath, WorkgroupsThatReplayATraceReadTheirOwnLines) {
 
 // Rows of 4 KB, 32 bytes of each: a stride of a power of two goes round the sets of L1 as all do.
 TEST(MemoryPath, StridesOfPowersOfTwoUseAllOfACache) {
-  MemoryPath path(rules(), Neighbours());
+  const Neighbours neighbours;
+  MemoryPath path(rules(), neighbours);
   for (int round = 0; round < 2; ++round) {
     for (std::uint64_t row = 0; row < 192; ++row) path.load(0, std::array{row * 32}, 0);
   }
@@ -65,7 +66,8 @@ TEST(MemoryPath, StridesOfPowersOfTwoUseAllOfACache) {
 }
 
 TEST(MemoryPath, ScalarLoadsHaveACacheOfTheirOwn) {
-  MemoryPath path(rules(), Neighbours());
+  const Neighbours neighbours;
+  MemoryPath path(rules(), neighbours);
   const std::array<std::uint64_t, 1> line = {77};
   EXPECT_NEAR(path.scalar_load(0, line, 0), 878, 10);
   EXPECT_NEAR(path.scalar_load(10000, line, 0) - 10000, 16, 1);
