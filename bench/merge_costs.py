@@ -17,6 +17,8 @@ import statistics
 import subprocess
 import sys
 
+import numpy
+
 TARGETS, LEAST_GAIN = ("gfx942", "gfx950"), 1000
 
 
@@ -48,52 +50,36 @@ def latent_calls():
                    batch * heads * chunks * (512 + 4) * 4, turns)
 
 
-def cycles(wavejit: str, target: str, call: Call, launches: int) -> list[int] | None:
-    """Cycles of each launch, the wait before the second among them; none where the plan is another one."""
+def cycles(wavejit: str, target: str, call: Call, launches: int) -> list[tuple[int, int]] | None:
+    """Cycles of each launch, and of the wait before it; none where the plan is another one."""
     said = subprocess.run([wavejit, "profile", "--cache", "off", "--device", f"sim:{target}", "--json", *call.words, f"{call.line} launches={launches}"],
                           capture_output=True, text=True, check=False)
     if said.returncode != 0:
         sys.exit(f"{call.line} on {target}: {said.stderr}")
     parts = json.loads(said.stdout)["predicted_cycles_parts"]
-    return [part["cycles"] + part["wait"] for part in parts] if len(parts) == launches else None
-
-
-def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """By elimination: four unknowns at most."""
-    rows = [[*row, value] for row, value in zip(matrix, right)]
-    for at in range(len(rows)):
-        pivot = max(range(at, len(rows)), key=lambda row: abs(rows[row][at]))
-        rows[at], rows[pivot] = rows[pivot], rows[at]
-        rows[at] = [value / rows[at][at] for value in rows[at]]
-        for other in range(len(rows)):
-            if other != at:
-                rows[other] = [value - rows[other][at] * own for value, own in zip(rows[other], rows[at])]
-    return [row[-1] for row in rows]
+    return [(part["cycles"], part["wait"]) for part in parts] if len(parts) == launches else None
 
 
 def fitted(terms: list[list[float]], seen: list[int]) -> list[float]:
     """Least squares of relative errors; a term that would be negative is left out."""
     kept = list(range(len(terms[0])))
-    weights = [1 / max(value, 4000) for value in seen]
+    weights = 1 / numpy.maximum(seen, 4000)
+    rows = numpy.array(terms, dtype=float) * weights[:, None]
+    scale = numpy.abs(rows).max(axis=0)
     while True:
-        rows = [[row[at] * weight for at in kept] for row, weight in zip(terms, weights)]
-        right = [value * weight for value, weight in zip(seen, weights)]
-        scale = [max(abs(row[at]) for row in rows) or 1.0 for at in range(len(kept))]
-        rows = [[value / of for value, of in zip(row, scale)] for row in rows]
-        normal = [[sum(row[a] * row[b] for row in rows) for b in range(len(kept))] for a in range(len(kept))]
-        found = solved(normal, [sum(row[a] * value for row, value in zip(rows, right)) for a in range(len(kept))])
-        found = [value / of for value, of in zip(found, scale)]
-        if min(found) >= 0:
-            return [found[kept.index(at)] if at in kept else 0.0 for at in range(len(terms[0]))]
-        kept.pop(found.index(min(found)))
+        found = numpy.linalg.lstsq(rows[:, kept] / scale[kept], seen * weights, rcond=None)[0] / scale[kept]
+        if found.min() >= 0:
+            return [float(found[kept.index(at)]) if at in kept else 0.0 for at in range(len(terms[0]))]
+        kept.pop(int(found.argmin()))
 
 
 def rate(cost: float) -> str:
     return f"{1 / cost:.0f}" if cost > 1e-6 else "none"
 
 
-def report(name: str, target: str, calls: list[Call], seen: list[tuple[list[int] | None, list[int] | None]]) -> None:
-    rows = [(call, one[0] - two[0], two[1]) for call, (one, two) in zip(calls, seen) if one and two]
+def report(name: str, target: str, calls: list[Call], seen: list[tuple[list[tuple[int, int]] | None, ...]]) -> None:
+    rows = [(call, one[0][0] - two[0][0], sum(two[1])) for call, (one, two) in zip(calls, seen) if one and two]
+    wait = max(two[1][1] for one, two in seen if one and two)
     near = [one <= 3 * two for _, one, two in rows]  # elsewhere two launches are taken, however far off the fit is
     real = {1: [one for _, one, _ in rows], 2: [two for _, _, two in rows]}
     terms = {1: [[1, call.turns - 1, call.bytes, call.all_bytes] for call, _, _ in rows],
@@ -104,7 +90,7 @@ def report(name: str, target: str, calls: list[Call], seen: list[tuple[list[int]
     second, chunk, of_second = costs[2]
     print(f"{name} {target}: {len(rows)} of {len(calls)} calls, {sum(near)} of them in the fit: one launch has at most three times the cost of two\n"
           f"  .arrival = {arrival:.0f}, .turn = {turn:.0f}, .bytes_a_cycle = {rate(of_bytes)}, .all_bytes_a_cycle = {rate(of_all)},"
-          f" .second_launch = {second:.0f} with the wait, .chunk = {chunk:.0f}, .second_bytes_a_cycle = {rate(of_second)}")
+          f" .second_launch = {second - wait:.0f}, .chunk = {chunk:.0f}, .second_bytes_a_cycle = {rate(of_second)}")
     for launches in (1, 2):
         off = [abs(a - b) if close else 0 for a, b, close in zip(said[launches], real[launches], near)]
         worst = off.index(max(off))
