@@ -160,15 +160,16 @@ WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_findings(char* text, size_t capaci
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_clock(uint32_t workgroups);
 
 /* Not 0: launches that are timed from now on find all that they read in the last level cache, as the second of two that
- * read the same does where both fit it. 0 (the default): nothing is there before a launch has read it. */
+ * read the same does; whether it has room for all of that is not asked. 0 (the default): they find there what launches
+ * of their queue wrote before, and what they have read themselves. */
 WAVEJIT_SIMGPU_API void wavejit_simgpu_set_warm(uint32_t warm);
 
 /* What the clock found out since the last call, one JSON object for each launch and line: `kernel`, `target`, `cycles`
  * of the whole launch, `matrix_busy` and `steady_matrix_busy` (0 to 1), `occupancy`, what waves waited for in total, by
  * instruction and by cluster, how busy each unit was, registers and kinds of instructions, and where the launch stands
  * under the roofs of matrix pipes and memory, and `doubt` if the sample may say nothing of the launch; or `refused`
- * with the reason. Copied and forgotten as wavejit_simgpu_take_reports does.
- */
+ * with the reason. Of more than 1,000 launches since the last call the first 1,000 are kept. Copied and forgotten as
+ * wavejit_simgpu_take_reports does. */
 WAVEJIT_SIMGPU_API size_t wavejit_simgpu_take_cycles(char* text, size_t capacity);
 
 /* How many cycles of each timed launch are kept as a timeline, from the middle of the first sampled compute unit's

@@ -85,6 +85,7 @@ void for_each_figure(const Timing& timing, const Visit& visit) {
   visit("memory.l2_bytes", "bytes", memory.l2_bytes);
   visit("memory.l2_rate", "bytes a clock", memory.l2_rate);
   visit("memory.l2_latency", "cycles", memory.l2_latency);
+  visit("memory.mall_bytes", "bytes", memory.mall_bytes);
   visit("memory.mall_rate", "bytes a clock of a die", memory.mall_rate);
   visit("memory.mall_latency", "cycles", memory.mall_latency);
   visit("memory.memory_rate", "bytes a clock", memory.memory_rate);

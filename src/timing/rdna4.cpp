@@ -103,6 +103,7 @@ constinit const Timing rdna4 = {
                .l2_bytes = documented(8388608, "RX 9070 XT, R9700"),
                .l2_rate = guessed(2048, "16 channels of 128 bytes"),
                .l2_latency = guessed(234, "80 ns at 2.92 GHz; nobody has published it"),
+               .mall_bytes = documented(67108864, "RX 9070 XT, R9700"),
                .mall_rate = guessed(
                    609, "1,779 GB/s that others measured on gfx1100, at 2.92 GHz; guessed for both ways together"),
                .mall_latency = guessed(438, "150 ns that others measured on RDNA3, at 2.92 GHz"),

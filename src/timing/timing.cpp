@@ -234,6 +234,7 @@ constexpr MemoryRules cdna3_memory = {
     .l2_bytes = documented(4194304, cdna3_paper),
     .l2_rate = documented(2048, "16 channels of 128 bytes"),
     .l2_latency = measured(266, mt4g),
+    .mall_bytes = documented(268435456, cdna3_paper),
     .mall_rate = measured(345,
                           "5.8 TB/s of 8 dies at 2.1 GHz, MT4G's report of an MI300X; 0.7 to 0.8 TB/s a die, both "
                           "ways, in MI300A rows of 17 to 134 MB (sarchlab/mgpusim). Reads alone of another kernel: "
@@ -262,6 +263,7 @@ constexpr MemoryRules cdna4_memory = [] {
   rules.queue = measured(12, "thread traces of MI355X, gfx950-gluon-tutorials: products of matrices");
   rules.in_flight = measured(32768, "gfx950-gluon-tutorials: the size of L1 bounds loops of products");
   rules.l1_rate = measured(64, "thread traces of MI350, tinygrad: never above");
+  rules.mall_bytes = documented(268435456, "CDNA4 white paper");
   rules.l2_latency =
       measured(452, "thread traces of MI350, tinygrad: the least of 128 loads that miss L1, GPU otherwise idle");
   // MI300X's third of the paper's rate does not carry over: AITER's attention of 4,096 keys without a mask would take

@@ -91,7 +91,7 @@ void add_profile(CLI::App& program, Chosen& chosen) {
       ->type_name("FILE.json");
   command->add_flag("--warm", arguments->warm,
                     "launches find in L2 and the last level cache what an equal launch before left there; without it, "
-                    "nothing is there");
+                    "the last level cache has what the launches before of the call wrote, and L2 nothing");
   command->add_flag("--json", arguments->json, "report for programs instead of people");
   arguments->engine.add_device(*command);
   arguments->engine.add_cache(*command);

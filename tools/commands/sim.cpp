@@ -44,7 +44,7 @@ struct Arguments {
   std::string schedule;
   bool cycles = false;
   bool warm = false;
-  double event_cost = 0;  // µs
+  std::optional<double> event_cost;  // µs
   bool summary = false;
   std::string json;
   bool fail_on_findings = false;
@@ -179,13 +179,21 @@ Result<void> use_clock_and_summary(const Arguments& arguments) {
     // Copies are kernels, which are timed like others.
     ::setenv("HSA_ENABLE_SDMA", "0", 1);
   }
-  if ((arguments.warm || arguments.event_cost != 0) && !arguments.cycles)
+  if ((arguments.warm || arguments.event_cost) && !arguments.cycles)
     return failed(ExitCode::usage, fmt::format("--{} without --cycles: nothing is timed then; give both",
                                                arguments.warm ? "warm" : "event-cost"));
   if (arguments.warm) ::setenv("WAVEJIT_SIM_WARM", "on", 1);
-  if (arguments.event_cost != 0) {
+  if (arguments.event_cost) {
     constexpr double nanoseconds = 1000;
-    const auto cost = static_cast<std::uint64_t>(std::llround(arguments.event_cost * nanoseconds));
+    if (!std::isfinite(*arguments.event_cost))
+      return failed(ExitCode::usage, "--event-cost: it is not a number of microseconds; accepted: 0 to 1000000");
+    const auto cost = static_cast<std::uint64_t>(std::llround(*arguments.event_cost * nanoseconds));
+    if (cost == 0 && *arguments.event_cost > 0) {
+      return failed(ExitCode::usage,
+                    fmt::format("--event-cost: {} µs are less than a nanosecond; accepted: 0, and 0.001 "
+                                "to 1000000",
+                                *arguments.event_cost));
+    }
     ::setenv("WAVEJIT_SIM_EVENT_COST", std::to_string(cost).c_str(), 1);
   }
   ::setenv("WAVEJIT_SIM_SUMMARY", arguments.summary ? "on" : "findings", arguments.summary ? 1 : 0);
@@ -306,8 +314,10 @@ void add_sim(CLI::App& program, Chosen& chosen) {
       ->check(CLI::IsMember({"compiler", "strict"}));
   command->add_option("--schedule", arguments->schedule, "in which order waves run")
       ->check(CLI::IsMember({"in_order", "reverse", "random", "timed"}));
-  command->add_flag("--cycles", arguments->cycles,
-                    "predict what launches take; events and dispatch times then show simulated time");
+  command->add_flag(
+      "--cycles", arguments->cycles,
+      "predict what launches take; events and dispatch times then show simulated time (not with --front hip, whose events "
+      "show the host's)");
   command->add_flag("--warm", arguments->warm,
                     "with --cycles: launches find in caches what an equal launch before left there");
   constexpr double most_microseconds = 1e6;

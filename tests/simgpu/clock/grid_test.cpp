@@ -32,7 +32,11 @@ Sampled time_sample(const KernelSource& source, const std::array<std::uint32_t, 
                                                    .observer = &recorder});
   if (!status.ok()) return {.grid = {}, .error = status.text};
   clock::Program program(*timing, target);
-  auto grid = clock::time_grid(program, {.workgroups = workgroups, .vgprs = source.vgprs}, seeds, recorder.traces());
+  const std::shared_ptr<const MemoryView> view = DeviceMemory::instance().view();
+  clock::LaunchMemory memory;
+  memory.find = [&](std::uint64_t address) { return view->find(address); };
+  auto grid = clock::time_grid(program, {.workgroups = workgroups, .vgprs = source.vgprs}, seeds, recorder.traces(), 0,
+                               nullptr, memory);
   if (!grid) return {.grid = {}, .error = grid.error()};
   return {.grid = std::move(*grid), .error = {}};
 }
@@ -114,6 +118,26 @@ TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
 
 // Waves that only multiply, two a SIMD: the older one of them is done when the younger has hardly begun, and a mean
 // of their times would have the pipes busy for more than all of the time.
+// 64 workgroups of a die read 64 lines each of an array of 512: eight of them read a line, whichever they are. Of an array
+// of 64 times as many, every line may be one's own.
+TEST(Grid, WorkgroupsThatGatherFromAllOfAnArrayShareItsLines) {
+  const auto lines_of_memory = [](std::uint32_t lines) {
+    const Buffer<std::uint32_t> memory(std::size_t{lines} * 128 / sizeof(std::uint32_t));
+    const std::string scattered = "s_mul_i32 s2, s2, 0x9e3779b1\ns_and_b32 s2, s2, " + std::to_string(lines - 64) +
+                                  "\ns_lshl_b32 s2, s2, 7\nv_mov_b32 v1, s2";
+    const Sampled sampled = time_sample({.body = reads_lines_after(scattered)}, {512, 1, 1},
+                                        {{.workgroup = 5, .next = {}, .row = {}, .across = {}},
+                                         {.workgroup = 140, .next = {}, .row = {}, .across = {}},
+                                         {.workgroup = 275, .next = {}, .row = {}, .across = {}},
+                                         {.workgroup = 410, .next = {}, .row = {}, .across = {}}},
+                                        {memory.address()});
+    EXPECT_EQ(sampled.error, "");
+    return sampled.grid.units.front().memory.memory;
+  };
+  EXPECT_LE(lines_of_memory(512), lines_of_workgroup / 4);
+  EXPECT_EQ(lines_of_memory(64 * 512), lines_of_workgroup * 2);  // two workgroups a compute unit
+}
+
 TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   std::string body = "s_mov_b32 s8, 16\n1:\n";
   for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";

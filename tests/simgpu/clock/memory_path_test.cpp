@@ -7,7 +7,6 @@
 #include "boards/board.h"
 #include "gtest/gtest.h"
 #include "simgpu/checkers/clock/grid.h"
-#include "simgpu/checkers/clock/warm_caches.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 
@@ -123,6 +122,24 @@ TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
   EXPECT_EQ(path.counts().l2_hits, 700U);
 }
 
+// Lines of its own have the workgroup's part of L2, what others read has all of it.
+TEST(MemoryPath, WorkgroupsOfADieFillItsL2Together) {
+  const auto hits_when_read_again = [](bool shared, double part) {
+    Neighbours neighbours;
+    neighbours.l2_part = part;
+    constexpr std::uint64_t lines = 4096;  // more than L1, an eighth of L2
+    for (std::uint64_t line = 0; shared && line < lines; ++line) neighbours.sharers[line] = 2;
+    MemoryPath path(rules(), neighbours);
+    for (std::uint64_t line = 0; line < lines; ++line) path.load(0, std::array{line}, 0);
+    const std::uint64_t before = path.counts().l2_hits;
+    for (std::uint64_t line = 0; line < lines; ++line) path.load(0, std::array{line}, 0);
+    return path.counts().l2_hits - before;
+  };
+  EXPECT_GT(hits_when_read_again(false, 1.0 / 4), 4000U);
+  EXPECT_LT(hits_when_read_again(false, 1.0 / 38), 100U);
+  EXPECT_GT(hits_when_read_again(true, 1.0 / 38), 4000U);
+}
+
 TEST(MemoryPath, WhatOtherDiesReadTooComesFromMemoryOnce) {
   Neighbours neighbours = busy_units(304, 38);
   for (std::uint64_t line = 0; line < 800; ++line) neighbours.dies[line] = 8;
@@ -161,17 +178,15 @@ TEST(MemoryPath, ReadsAndWritesShareTheRoadOfTheirDie) {
   EXPECT_NEAR(cycles(true), 2 * 4096 * line_cycles, 6000);
 }
 
-// All that an equal launch read is in L2 afterwards, if it fits, but for what may have been written on another die.
-TEST(WarmCaches, AreThoseOfAnEqualLaunchBefore) {
-  const std::unordered_set<std::uint64_t> lines = {1, 2, 3, 4};
-  const std::unordered_map<std::uint64_t, unsigned> sharers = {{3, 100}, {4, 100}};
-  EXPECT_TRUE(left_in_l2({}, lines, sharers, 1, 1000).empty());
-  WarmCaches warm;
-  warm.last_level = true;
-  EXPECT_EQ(left_in_l2(warm, lines, sharers, 100, 1000), lines);
-  EXPECT_TRUE(left_in_l2(warm, lines, sharers, 1000, 1000).empty());
-  warm.written = {{.first = 2, .end = 4}};
-  EXPECT_EQ(left_in_l2(warm, lines, sharers, 100, 1000), (std::unordered_set<std::uint64_t>{1, 4}));
+// Without that it has what launches before wrote.
+TEST(MemoryPath, TheLastLevelCacheHasWhatWasWrittenBefore) {
+  Neighbours neighbours;
+  neighbours.in_last_level = {{.first = 10, .end = 12}, {.first = 77, .end = 78}};
+  MemoryPath path(rules(), neighbours);
+  EXPECT_NEAR(path.load(0, std::array<std::uint64_t, 1>{77}, 0), 650, 10);
+  EXPECT_NEAR(path.load(10000, std::array<std::uint64_t, 1>{11}, 0) - 10000, 650, 10);
+  for (const std::uint64_t line : {9U, 12U, 76U, 78U})
+    EXPECT_NEAR(path.load(10000 * line, std::array{line}, 0) - static_cast<double>(10000 * line), 878, 10) << line;
 }
 
 // Stores of all compute units at once: what L2 has room for is written back later, and more waits for memory.

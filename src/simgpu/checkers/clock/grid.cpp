@@ -91,6 +91,48 @@ std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered
   return shared;
 }
 
+// What a launch touches of each allocation, as far as traces show: from the first line to the last.
+using Spans = std::unordered_map<const Allocation*, LineRange>;
+Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes, const FindAllocation& find) {
+  Spans spans;
+  constexpr std::size_t few = 4;  // that say nothing of where others are
+  if (!find || traces.size() < few) return spans;
+  for (const WorkgroupTrace& trace : traces) {
+    for (const std::uint64_t line : lines_of(trace)) {
+      const Allocation* const holder = find(line * line_bytes);
+      if (holder == nullptr) continue;
+      LineRange& span = spans.try_emplace(holder, LineRange{.first = line, .end = line + 1}).first->second;
+      span = {.first = std::min(span.first, line), .end = std::max(span.end, line + 1)};
+    }
+  }
+  return spans;
+}
+
+// Adds lines that others read without a neighbour showing it, as when each gathers what it needs from all of an array.
+// `of_die` workgroups are on a die at a time; if they read as much of an array as this one, each line has so many readers
+// in the mean. Arrays are what the launch touches of an allocation: a framework's may hold many.
+void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const std::unordered_set<std::uint64_t>& lines,
+                  double of_die, std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
+  if (!find) return;
+  std::unordered_map<const Allocation*, std::vector<std::uint64_t>> by_allocation;
+  for (const std::uint64_t line : lines)
+    if (const Allocation* const holder = find(line * line_bytes); holder != nullptr)
+      by_allocation[holder].push_back(line);
+  for (const auto& [holder, here] : by_allocation) {
+    double all = std::max(static_cast<double>(holder->bytes / line_bytes), 1.0);
+    // Traces are of workgroups in the midst of equal parts: an eighth may lie on either side.
+    constexpr double beside = 4.0 / 3;
+    constexpr double of_many_arrays = 0.5;
+    if (const auto span = spans.find(holder); span != spans.end()) {
+      const double touched = beside * static_cast<double>(span->second.end - span->second.first);
+      if (touched < of_many_arrays * all) all = touched;
+    }
+    const auto readers = static_cast<unsigned>(std::min(static_cast<double>(here.size()) / all, 1.0) * of_die);
+    if (readers < 2) continue;
+    for (const std::uint64_t line : here) sharers[line] = std::max(sharers[line], readers);
+  }
+}
+
 // How many dies read at the same time what neighbours in the first dimension share.
 unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
   const auto& grid = shape.workgroups;
@@ -135,24 +177,26 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
   return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
 }
 
-// Workgroups with at least half of this one's work. Where a launch has room for longer sequences than there are, most of
+// Workgroups with at least half of this one's work, up to `most`. Where a launch has room for longer sequences than there are, most of
 // its workgroups end at once: those that work have compute units, and the rates of memory, to themselves.
-std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Survey* survey) {
+std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Survey* survey, std::uint64_t most) {
   if (survey == nullptr) return workgroups;
   const std::uint64_t least = survey->work_of(seed.workgroup) / 2;
   std::uint64_t busy = 0;
-  for (std::uint64_t i = 0; i < workgroups; ++i) busy += survey->work_of(i) >= least ? 1 : 0;
+  for (std::uint64_t i = 0; i < workgroups && busy < most; ++i) busy += survey->work_of(i) >= least ? 1 : 0;
   return busy;
 }
 
 }  // namespace
 
-Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups) {
+Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident) {
   const std::uint64_t active = std::min(workgroups, units_of(target));
   const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const std::uint64_t of_die = (std::min(workgroups, units_of(target) * resident) + dies - 1) / dies;
   Neighbours neighbours;
   neighbours.compute_units = static_cast<unsigned>(active);
   neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
+  neighbours.l2_part = std::min(resident / static_cast<double>(of_die), 1.0);
   return neighbours;
 }
 
@@ -161,9 +205,89 @@ std::uint64_t cold_cycles(const timing::Timing& timing) {
       timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
 }
 
+namespace {
+
+// What all of a launch's workgroups have in common.
+struct Whole {
+  const boards::Board* target = nullptr;
+  const GridShape* shape = nullptr;
+  const timing::MemoryRules* rules = nullptr;
+  std::span<const WorkgroupTrace> traces;
+  const Survey* survey = nullptr;
+  const LaunchMemory* memory = nullptr;
+  unsigned resident = 1;
+  Sharing sharing;
+  bool rows_side_by_side = false;  // on a compute unit
+  Spans spans;
+
+  const WorkgroupTrace* trace_of(std::optional<std::uint64_t> workgroup) const {
+    if (!workgroup) return nullptr;
+    const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
+    return found == traces.end() || found->workgroup != *workgroup ? nullptr : &*found;
+  }
+};
+
+Whole whole_of(const Program& program, const GridShape& shape, std::span<const WorkgroupTrace> traces,
+               const Survey* survey, const LaunchMemory& memory, unsigned resident) {
+  const boards::Board& target = program.target();
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const Neighbours neighbours = neighbours_of(target, shape.total(), resident);
+  const std::uint64_t at_a_time = std::uint64_t{neighbours.compute_units} * resident;
+  return {.target = &target,
+          .shape = &shape,
+          .rules = &program.timing().memory,
+          .traces = traces,
+          .survey = survey,
+          .memory = &memory,
+          .resident = resident,
+          .sharing = sharing_of(target, shape, std::min(shape.total(), at_a_time) / dies),
+          // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one.
+          .rows_side_by_side = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0,
+          .spans = spans_of(traces, static_cast<std::uint64_t>(program.timing().memory.line.cycles()), memory.find)};
+}
+
+// What a workgroup of the sample shares with others, and finds in caches. `alike`: how many do as much as it.
+Neighbours neighbours_of_seed(const Whole& whole, const Seed& seed, const std::unordered_set<std::uint64_t>& lines,
+                              std::uint64_t alike, unsigned resident) {
+  const boards::Board& target = *whole.target;
+  Neighbours neighbours = neighbours_of(target, alike, resident);
+  neighbours.warm = whole.memory->warm;
+  neighbours.in_last_level = whole.memory->in_last_level;
+  if (const WorkgroupTrace* const across = whole.trace_of(seed.across); across != nullptr) {
+    const auto there = lines_of(*across);
+    for (const std::uint64_t line : lines)
+      if (there.contains(line)) neighbours.dies[line] = dies_that_share(target, *whole.shape);
+  }
+  neighbours.sharers = shared_lines_of(lines, whole.trace_of(seed.next), whole.trace_of(seed.row), whole.sharing);
+  return neighbours;
+}
+
+void add_caches(Neighbours& neighbours, const Whole& whole, const std::unordered_set<std::uint64_t>& lines,
+                unsigned resident) {
+  add_gathered(neighbours.sharers, lines, resident / neighbours.l2_part,
+               static_cast<std::uint64_t>(whole.rules->line.cycles()), whole.memory->find, whole.spans);
+  const double of_die = std::ceil(static_cast<double>(whole.shape->total()) / static_cast<double>(whole.target->xcds));
+  neighbours.in_l2 = left_in_l2(*whole.memory, lines, neighbours.sharers, of_die,
+                                whole.rules->l2_bytes.value / whole.rules->line.value);
+}
+
+// The traces of a compute unit that has the seed's workgroup, and what is like it, beside it.
+std::vector<const WorkgroupTrace*> residents_of(const Whole& whole, const Seed& seed, unsigned resident) {
+  const WorkgroupTrace* const trace = whole.trace_of(seed.workgroup);
+  const WorkgroupTrace* const row = whole.trace_of(seed.row);
+  const WorkgroupTrace* beside = seed.next_is_alike ? whole.trace_of(seed.next) : nullptr;
+  if (whole.rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
+  if (beside == nullptr) beside = trace;
+  std::vector<const WorkgroupTrace*> workgroups;
+  for (unsigned r = 0; r < resident; ++r) workgroups.push_back(r % 2 == 1 ? beside : trace);
+  return workgroups;
+}
+
+}  // namespace
+
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
-                                                 const Survey* survey, const WarmCaches& warm) {
+                                                 const Survey* survey, const LaunchMemory& memory) {
   const boards::Board& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
@@ -173,56 +297,31 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
                                        shape.waves, shape.vgprs, shape.lds_bytes, target.id));
   }
   const std::uint64_t units = units_of(target);
-  const auto dies = static_cast<std::uint64_t>(target.xcds);
   grid.resident = static_cast<unsigned>(
       std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
-  const Neighbours neighbours = neighbours_of(target, grid.workgroups);
-  const std::uint64_t active = neighbours.compute_units;
-  const std::uint64_t units_of_die = neighbours.compute_units_of_die;
-  const Sharing sharing = sharing_of(target, shape, std::min(grid.workgroups, active * grid.resident) / dies);
-  // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one of them.
-  const bool rows_side_by_side = units_of_die % turns_of_row(shape.workgroups, target) == 0;
-  const double workgroups_of_die = std::ceil(static_cast<double>(grid.workgroups) / static_cast<double>(dies));
-  const timing::Timing& timing = program.timing();
-  const double l2_lines = timing.memory.l2_bytes.value / timing.memory.line.value;
+  const Whole whole = whole_of(program, shape, traces, survey, memory, grid.resident);
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;
   std::vector<SampledTime> pipe_cycles;  // of each of the sample
   double write_back = 0;
-  const auto trace_of = [&](std::optional<std::uint64_t> workgroup) -> const WorkgroupTrace* {
-    if (!workgroup) return nullptr;
-    const auto found = std::ranges::lower_bound(traces, *workgroup, {}, &WorkgroupTrace::workgroup);
-    return found == traces.end() || found->workgroup != *workgroup ? nullptr : &*found;
-  };
   for (const Seed& seed : seeds) {
-    const WorkgroupTrace* const trace = trace_of(seed.workgroup);
-    const WorkgroupTrace* const next = trace_of(seed.next);
-    const WorkgroupTrace* const row = trace_of(seed.row);
+    const WorkgroupTrace* const trace = whole.trace_of(seed.workgroup);
     if (trace == nullptr) continue;
-    ComputeUnitRequest request;
-    const std::uint64_t busy = std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey), 1);
+    const std::uint64_t alike =
+        std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey, units * grid.resident), 1);
     const auto resident =
-        static_cast<unsigned>(std::clamp<std::uint64_t>((busy + units - 1) / units, 1, grid.resident));
+        static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, grid.resident));
+    const auto lines = lines_of(*trace);
+    ComputeUnitRequest request;
+    request.workgroups = residents_of(whole, seed, resident);
     request.resident = resident;
-    request.neighbours = neighbours_of(target, busy);
-    request.neighbours.warm = warm.last_level;
-    const auto here = lines_of(*trace);
-    if (const WorkgroupTrace* const across = trace_of(seed.across); across != nullptr) {
-      const auto there = lines_of(*across);
-      for (const std::uint64_t line : here)
-        if (there.contains(line)) request.neighbours.dies[line] = dies_that_share(target, shape);
-    }
-    if (next != nullptr || row != nullptr) {
-      request.neighbours.sharers = shared_lines_of(here, next, row, sharing);
-      shared_lines += here.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / here.size();
+    request.neighbours = neighbours_of_seed(whole, seed, lines, alike, resident);
+    if (whole.trace_of(seed.next) != nullptr || whole.trace_of(seed.row) != nullptr) {
+      shared_lines += lines.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / lines.size();
       ++with_neighbours;
     }
-    request.neighbours.in_l2 = left_in_l2(warm, here, request.neighbours.sharers, workgroups_of_die, l2_lines);
-    const WorkgroupTrace* beside = seed.next_is_alike ? next : nullptr;
-    if (rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
-    if (beside == nullptr) beside = trace;
-    for (unsigned r = 0; r < resident; ++r) request.workgroups.push_back(r % 2 == 1 ? beside : trace);
+    add_caches(request.neighbours, whole, lines, resident);
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
     if (timeline != 0 && grid.units.empty()) {
@@ -263,7 +362,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
     all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
                    DurationsByWork(pipe_cycles, *survey));
   }
-  grid.cold_cycles = cold_cycles(timing);
+  grid.cold_cycles = cold_cycles(program.timing());
   grid.write_back_cycles = static_cast<std::uint64_t>(write_back / timed);
   grid.cycles = all.cycles + grid.cold_cycles + grid.write_back_cycles;
   const double places = static_cast<double>(units) * grid.resident * static_cast<double>(grid.cycles);

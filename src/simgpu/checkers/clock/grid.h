@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "simgpu/checkers/clock/compute_unit.h"
+#include "simgpu/checkers/clock/launch_memory.h"
 #include "simgpu/checkers/clock/occupancy.h"
 #include "simgpu/checkers/clock/sample.h"
 #include "simgpu/checkers/clock/survey.h"
-#include "simgpu/checkers/clock/warm_caches.h"
 
 namespace wavejit::simgpu::clock {
 
@@ -43,15 +43,15 @@ struct GridResult {
 };
 
 // What else uses the memory of one of a launch's compute units, as far as the number of its workgroups says.
-Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups);
+Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident);
 // Before a launch's first instruction, and until its arguments are there.
 std::uint64_t cold_cycles(const timing::Timing& timing);
 
 // `traces`: those of workgroups_of(seeds), ascending. `timeline`: for how many cycles in the middle of the first unit's
-// time events are kept. `survey`: given if workgroups' times follow their work, else null. `warm`: what launches
+// time events are kept. `survey`: given if workgroups' times follow their work, else null. `memory`: what launches
 // before left in caches.
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline = 0,
-                                                 const Survey* survey = nullptr, const WarmCaches& warm = {});
+                                                 const Survey* survey = nullptr, const LaunchMemory& memory = {});
 
 }  // namespace wavejit::simgpu::clock

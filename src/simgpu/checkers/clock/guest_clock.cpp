@@ -2,6 +2,7 @@
 #include "simgpu/checkers/clock/guest_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "simgpu/checkers/clock/grid.h"
 #include "simgpu/machine/decode/function.h"
@@ -28,7 +29,7 @@ bool reads_clock(const Launch& launch) {
                              [](const Instruction& instruction) { return reads_clock(instruction); });
 }
 
-GuestClock::GuestClock(Observer& recorder, const Launch& launch, const LaunchBegin& begin, bool warm)
+GuestClock::GuestClock(Observer& recorder, const Launch& launch, const LaunchBegin& begin, LaunchMemory memory)
     : recorder_(&recorder),
       launch_(&launch),
       timing_(timing::find_timing(*launch.target)),
@@ -37,8 +38,9 @@ GuestClock::GuestClock(Observer& recorder, const Launch& launch, const LaunchBeg
               (begin.waits ? static_cast<std::uint64_t>(timing_->launch.dependent.cycles()) : 0)) {
   const auto& grid = launch.workgroups;
   const std::uint64_t workgroups = std::uint64_t{grid[0]} * grid[1] * grid[2];
-  neighbours_ = neighbours_of(*launch.target, workgroups);
-  neighbours_.warm = warm;
+  neighbours_ = neighbours_of(*launch.target, workgroups, 1);
+  neighbours_.warm = memory.warm;
+  neighbours_.in_last_level = std::move(memory.in_last_level);
   constexpr double few = 16;
   share_ = std::clamp(few / static_cast<double>(workgroups), 1 / few, 1.0);
 }

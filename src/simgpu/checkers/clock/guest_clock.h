@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "simgpu/checkers/clock/compute_unit.h"
+#include "simgpu/checkers/clock/launch_memory.h"
 #include "simgpu/machine/launch/observer.h"
 #include "simgpu/process/simulated_time.h"
 
@@ -31,7 +32,7 @@ bool reads_clock(const Launch& launch);
 // Sees all workgroups of a launch, and hands on to `recorder` what that wants to see.
 class GuestClock final : public Observer {
  public:
-  GuestClock(Observer& recorder, const Launch& launch, const LaunchBegin& begin, bool warm);
+  GuestClock(Observer& recorder, const Launch& launch, const LaunchBegin& begin, LaunchMemory memory);
   bool wants(std::uint64_t /*workgroup*/) const override { return true; }
   void before(const Wave& wave, const Instruction& instruction) override;
   std::optional<GuestTime> time(const Wave& wave) override;

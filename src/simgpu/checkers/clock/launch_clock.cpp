@@ -52,9 +52,17 @@ bool ClockLog::is_warm() const {
   return warm_;
 }
 
-std::vector<LineRange> ClockLog::exchange_written(std::vector<LineRange> ranges) {
+WriteLog ClockLog::writes(std::uint64_t queue) const {
   const std::scoped_lock lock(mutex_);
-  return std::exchange(written_, std::move(ranges));
+  const auto found = writes_.find(queue);
+  return found == writes_.end() ? WriteLog() : found->second;
+}
+
+void ClockLog::add_writes(std::uint64_t queue, Writes written) {
+  constexpr std::size_t most_queues = 64;  // a program that makes queues again and again begins anew
+  const std::scoped_lock lock(mutex_);
+  if (writes_.size() >= most_queues && !writes_.contains(queue)) writes_.clear();
+  writes_[queue].add(std::move(written));
 }
 
 LaunchBegin ClockLog::launch_begin() const {
@@ -108,6 +116,24 @@ std::string ClockLog::take(std::size_t capacity) {
   return text;
 }
 
+namespace {
+
+// `launch` outlives what is returned.
+LaunchMemory memory_of(const Launch& launch) {
+  LaunchMemory memory;
+  memory.find = [&](std::uint64_t address) { return launch.find(address); };
+  memory.warm = ClockLog::instance().is_warm();
+  if (!memory.warm) {
+    memory.in_last_level =
+        ClockLog::instance()
+            .writes(launch.queue_address)
+            .left_in_last_level(launch.device, timing::find_timing(*launch.target)->memory, memory.find);
+  }
+  return memory;
+}
+
+}  // namespace
+
 std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t first, std::uint64_t step,
                                                 std::uint64_t count) {
   std::uint32_t sample = ClockLog::instance().sample();
@@ -145,8 +171,7 @@ std::unique_ptr<LaunchClock> LaunchClock::begin(Launch& launch, std::uint64_t fi
     clock->recorder_ = std::make_unique<TraceRecorder>(*timing, clock->sample_, clock->ends_);
     clock->begin_ = launch.begin.value_or(ClockLog::instance().launch_begin());
     if (reads_clock(launch)) {
-      clock->guest_clock_ =
-          std::make_unique<GuestClock>(*clock->recorder_, launch, clock->begin_, ClockLog::instance().is_warm());
+      clock->guest_clock_ = std::make_unique<GuestClock>(*clock->recorder_, launch, clock->begin_, memory_of(launch));
     }
   }
   return clock;
@@ -241,16 +266,6 @@ void LaunchClock::refuse(std::string reason) {
   launch_->not_timed = std::move(reason);
 }
 
-WarmCaches LaunchClock::warm_caches() const {
-  if (!ClockLog::instance().is_warm()) return {};
-  const auto line = static_cast<std::uint64_t>(timing::find_timing(*launch_->target)->memory.line.cycles());
-  auto written =
-      written_ranges(recorder_->traces(), line, [&](std::uint64_t address) { return launch_->find(address); });
-  WarmCaches warm{.last_level = true, .written = written};
-  std::ranges::copy(ClockLog::instance().exchange_written(std::move(written)), std::back_inserter(warm.written));
-  return warm;
-}
-
 void LaunchClock::finish() {
   if (recorder_ == nullptr) return refuse(std::move(refusal_));
   Program program(*timing::find_timing(*launch_->target), *launch_->target);
@@ -262,8 +277,15 @@ void LaunchClock::finish() {
   shape.vgprs = launch_->descriptor->vgprs();
   shape.lds_bytes = launch_->lds_bytes;
   const std::uint64_t timeline = ClockLog::instance().timeline();
-  auto grid =
-      time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr, warm_caches());
+  LaunchMemory memory = memory_of(*launch_);
+  Writes written = written_by(recorder_->traces(), workgroups(),
+                              static_cast<std::uint64_t>(program.timing().memory.line.cycles()), memory.find);
+  if (memory.warm) {
+    const Writes launches[] = {ClockLog::instance().writes(launch_->queue_address).latest(), written};
+    memory.written = lines_of(launches);
+  }
+  ClockLog::instance().add_writes(launch_->queue_address, std::move(written));
+  auto grid = time_grid(program, shape, seeds_, recorder_->traces(), timeline, survey_ ? &*survey_ : nullptr, memory);
   if (!grid) return refuse(grid.error());
   // Nobody could ask for more of a launch that ran whole.
   if (grid->doubt.empty() && !surveyed_ && seeds_.size() < shape.total() &&

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,10 +13,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "simgpu/checkers/clock/launch_memory.h"
 #include "simgpu/checkers/clock/sample.h"
 #include "simgpu/checkers/clock/survey.h"
 #include "simgpu/checkers/clock/trace.h"
-#include "simgpu/checkers/clock/warm_caches.h"
 #include "simgpu/machine/launch/observer.h"
 #include "simgpu/machine/launch/seats.h"
 #include "simgpu/process/simulated_time.h"
@@ -38,8 +39,9 @@ class ClockLog {
   void set_timeline(std::uint64_t cycles);
   void set_warm(bool warm);
   bool is_warm() const;
-  // Keeps what a launch writes, and returns what the one before it wrote.
-  std::vector<LineRange> exchange_written(std::vector<LineRange> ranges);
+  // What launches of a queue wrote.
+  WriteLog writes(std::uint64_t queue) const;
+  void add_writes(std::uint64_t queue, Writes written);
   std::uint64_t timeline() const;
   // Simulated time of launches that no queue keeps the time of: each waits for those before it.
   LaunchBegin launch_begin() const;
@@ -61,7 +63,7 @@ class ClockLog {
   bool keeps_ = false;
   std::uint64_t timeline_ = 0;
   bool warm_ = false;
-  std::vector<LineRange> written_;  // by the launch before
+  std::map<std::uint64_t, WriteLog> writes_;  // by queue
   const std::uint64_t origin_ = clock_now();
   std::uint64_t latest_ = 0;  // picoseconds since then
   std::string trace_;
@@ -87,7 +89,6 @@ class LaunchClock final : public Keeper {
  private:
   LaunchClock(Launch& launch, bool keeps_results) : launch_(&launch), keeps_results_(keeps_results) {}
   void refuse(std::string reason);
-  WarmCaches warm_caches() const;
   std::vector<std::uint64_t> more_to_time();
   bool prepares_cheaply() const;
   std::uint64_t workgroups() const;

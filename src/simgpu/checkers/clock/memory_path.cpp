@@ -57,6 +57,8 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
       l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways)),
       scalar_(lines_of(rules.scalar_bytes, rules), ways),
       l2_(lines_of(rules.l2_bytes, rules), ways),
+      l2_part_(static_cast<std::uint64_t>(static_cast<double>(lines_of(rules.l2_bytes, rules)) * neighbours.l2_part),
+               ways),
       l1_rate_(compute_units) {
   const double line = rules.line.value;
   for (Rate& rate : l1_rate_) rate.cycles_a_line = line / rules.l1_rate.value;
@@ -111,21 +113,26 @@ std::uint64_t MemoryPath::beyond_l1(std::uint64_t line, std::uint64_t instance) 
   return is_shared ? line : of_instance(line, instance);
 }
 
+Cache& MemoryPath::l2_of(std::uint64_t line) {
+  return neighbours_->sharers.contains(line) || neighbours_->dies.contains(line) ? l2_ : l2_part_;
+}
+
 double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) {
   const double at_l2 = l2_rate_.take(now);
   const std::uint64_t known_as = beyond_l1(line, instance);
-  if (l2_.touch(known_as)) {
+  if (l2_of(line).touch(known_as)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
   }
   const bool was_read = !seen_.insert(known_as).second;
-  const bool is_left = !was_read && neighbours_->in_l2.contains(line);
+  const bool is_left = !was_read && !forgotten_ && neighbours_->in_l2.contains(line);
   if (is_left || fetched_by_another(line)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
   }
   const double at_mall = mall_rate_.take(at_l2);
-  if (was_read || neighbours_->warm || fetched_by_another_die(line)) {
+  const bool is_there = neighbours_->warm || holds(neighbours_->in_last_level, line);
+  if (was_read || is_there || fetched_by_another_die(line)) {
     ++counts_.mall_hits;
     return at_mall + rules_->mall_latency.value;
   }
@@ -169,7 +176,7 @@ double MemoryPath::store(double start, std::span<const std::uint64_t> lines, std
     const double at_l2 = l2_rate_.take(start);
     // What is there already is written back once, however often it was written; a line is written whole, and nothing
     // is fetched.
-    const bool is_there = l2_.touch(beyond_l1(line, instance));
+    const bool is_there = l2_of(line).touch(beyond_l1(line, instance));
     const bool is_new = written_.insert(of_instance(line, instance)).second;
     done = std::max(done, is_there && !is_new ? at_l2 : write_back(at_l2));
   }
@@ -215,6 +222,8 @@ double MemoryPath::acquire(double start) {
   for (Cache& l1 : l1_) l1.clear();
   scalar_.clear();
   l2_.clear();
+  l2_part_.clear();
+  forgotten_ = true;
   return start + rules_->invalidate.value;
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "simgpu/checkers/clock/line_range.h"
 #include "timing/timing.h"
 
 namespace wavejit::simgpu::clock {
@@ -38,6 +39,7 @@ class Cache {
 struct Neighbours {
   unsigned compute_units = 1;         // that share memory and the last level cache
   unsigned compute_units_of_die = 1;  // that share an L2
+  double l2_part = 1;                 // of it, that workgroups of this one have for lines that nobody else reads
   // Lines that other workgroups of the die read too: how many read them, which each pay for their part of the misses.
   std::unordered_map<std::uint64_t, unsigned> sharers;
   // Lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
@@ -45,6 +47,8 @@ struct Neighbours {
   std::unordered_map<std::uint64_t, unsigned> dies;
   // The last level cache has all that the launch reads: one before it read or wrote the same.
   bool warm = false;
+  // What it has otherwise: what launches before wrote. Sorted and apart.
+  std::vector<LineRange> in_last_level;
   // Lines that the die's L2 has from a launch before.
   std::unordered_set<std::uint64_t> in_l2;
 };
@@ -102,6 +106,8 @@ class MemoryPath {
   // The line as L2 and all behind it know it: workgroups that replay one trace have lines of their own there, too, save
   // for those that others read.
   std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
+  // Workgroups of a die fill its L2 together: lines that one alone reads have its part of it, lines of several all of it.
+  Cache& l2_of(std::uint64_t line);
   bool fetched_by_another(std::uint64_t line);
   bool fetched_by_another_die(std::uint64_t line);
   // One more line to write back, at `now`: when there is room for it. What passed the road on its way does not again:
@@ -116,6 +122,7 @@ class MemoryPath {
   std::vector<Cache> l1_;
   Cache scalar_;
   Cache l2_;
+  Cache l2_part_;
   std::unordered_set<std::uint64_t> seen_;     // lines that were fetched from memory before
   std::unordered_set<std::uint64_t> written_;  // lines that a store of a workgroup has written
   std::vector<Rate> l1_rate_;
@@ -127,6 +134,7 @@ class MemoryPath {
   std::unordered_map<unsigned, std::uint64_t> die_touches_;     // by the number of dies
   double room_for_writes_ = 0;                                  // lines
   double to_write_back_ = 0;                                    // lines
+  bool forgotten_ = false;                                      // what a launch before left in L2
   MemoryCounts counts_;
 };
 

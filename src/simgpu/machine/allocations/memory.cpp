@@ -122,7 +122,7 @@ void* DeviceMemory::allocate(std::size_t bytes, MemoryKind kind, int device, std
   const std::scoped_lock lock(mutex_);
   if (bytes > arena_bytes_) return nullptr;
   const std::uint64_t pages = round_up(std::max<std::uint64_t>(bytes, 1), page);
-  Allocation allocation{.bytes = bytes, .device = device, .kind = kind};
+  Allocation allocation{.bytes = bytes, .device = device, .kind = kind, .serial = ++allocations_made_};
   for (const std::uint64_t gap : {gap_, least_gap}) {
     allocation.reserved = pages + gap;
     allocation.base = take(allocation.reserved, std::max<std::uint64_t>(page, alignment));
@@ -183,7 +183,8 @@ bool DeviceMemory::adopt(void* pointer, std::size_t bytes, MemoryKind kind, int 
   const auto place = std::ranges::upper_bound(table_, base, {}, &Allocation::base);
   if (place != table_.end() && place->base < base + bytes) return false;
   if (place != table_.begin() && std::prev(place)->end() > base) return false;
-  table_.insert(place, Allocation{.base = base, .bytes = bytes, .device = device, .kind = kind});
+  table_.insert(
+      place, Allocation{.base = base, .bytes = bytes, .device = device, .kind = kind, .serial = ++allocations_made_});
   changed();
   return true;
 }

@@ -32,6 +32,7 @@ struct Allocation {
   int device = 0;
   MemoryKind kind = MemoryKind::device;
   bool writable = true;
+  std::uint64_t serial = 0;         // no other one that DeviceMemory made or adopted has it; 0: neither
   std::uint8_t* defined = nullptr;  // a bit a byte that was written (checks/defined_memory.h); null: not followed
 
   std::uint64_t end() const { return base + bytes; }
@@ -124,6 +125,7 @@ class DeviceMemory {
   mutable std::mutex mutex_;
   std::vector<Allocation> table_;                              // sorted by base
   std::vector<std::pair<std::uint64_t, std::uint8_t*>> bits_;  // base of an allocation, its defined bits
+  std::uint64_t allocations_made_ = 0;
   std::atomic<std::uint64_t> version_{0};
   std::atomic<bool> follows_{false};
   std::atomic<FindHostMemory> find_host_{nullptr};

@@ -124,9 +124,11 @@ DispatchResult Device::dispatch(const DispatchRequest& request) {
   launch.descriptor_address = packet.kernel_object;
   launch.code = request.code.get();
   launch.target = &target_;
+  launch.device = ordinal_;
   launch.stops = request.stops;
   launch.cooperative = request.cooperative;
   launch.begin = request.begin;
+  launch.queue_address = request.queue;
   for (unsigned i = 0; i < most_dimensions; ++i) {
     launch.workgroup_size[i] = std::min<std::uint32_t>(packet.workgroup_size[i], packet.grid[i]);
     launch.work_items[i] = packet.grid[i];

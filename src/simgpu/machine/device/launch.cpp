@@ -156,6 +156,7 @@ Status Device::launch(const LaunchRequest& request) {
   launch.descriptor = &request.kernel->code_->descriptor;
   launch.code = request.kernel->code_->code;
   launch.target = &target_;
+  launch.device = ordinal_;
   launch.workgroups = request.workgroups;
   launch.workgroup_size = request.workgroup_size;
   for (unsigned i = 0; i < 3; ++i) launch.work_items[i] = request.workgroups[i] * request.workgroup_size[i];

@@ -83,6 +83,8 @@ struct Launch {
   int failure_code = 0;
   std::string failure;
   std::string failure_json;
+  std::uint64_t queue_address = 0;   // launches of a queue follow each other; 0: all without one do
+  int device = 0;                    // whose compute units run it
   std::optional<LaunchBegin> begin;  // where a queue keeps simulated time
   std::optional<LaunchTime> time;    // if it ran and was timed
   std::string not_timed;             // why it was not timed, if that was asked for
