@@ -74,42 +74,70 @@ def fitted(terms: list[list[float]], seen: list[int]) -> list[float]:
 
 
 def rate(cost: float) -> str:
-    return f"{1 / cost:.0f}" if cost > 1e-6 else "none"
+    return f"{1 / cost:.0f}" if cost > 1e-5 else "0"  # it takes nothing
 
 
-def report(name: str, target: str, calls: list[Call], seen: list[tuple[list[tuple[int, int]] | None, ...]]) -> None:
-    rows = [(call, one[0][0] - two[0][0], sum(two[1])) for call, (one, two) in zip(calls, seen) if one and two]
-    wait = max(two[1][1] for one, two in seen if one and two)
-    near = [one <= 3 * two for _, one, two in rows]  # elsewhere two launches are taken, however far off the fit is
-    real = {1: [one for _, one, _ in rows], 2: [two for _, _, two in rows]}
-    terms = {1: [[1, call.turns - 1, call.bytes, call.all_bytes] for call, _, _ in rows],
-             2: [[1, call.chunks, call.all_bytes] for call, _, _ in rows]}
-    costs = {launches: fitted(list(itertools.compress(terms[launches], near)), list(itertools.compress(real[launches], near))) for launches in (1, 2)}
-    said = {launches: [sum(a * b for a, b in zip(row, costs[launches])) for row in terms[launches]] for launches in (1, 2)}
-    arrival, turn, of_bytes, of_all = costs[1]
-    second, chunk, of_second = costs[2]
-    print(f"{name} {target}: {len(rows)} of {len(calls)} calls, {sum(near)} of them in the fit: one launch has at most three times the cost of two\n"
-          f"  .arrival = {arrival:.0f}, .turn = {turn:.0f}, .bytes_a_cycle = {rate(of_bytes)}, .all_bytes_a_cycle = {rate(of_all)},"
-          f" .second_launch = {second - wait:.0f}, .chunk = {chunk:.0f}, .second_bytes_a_cycle = {rate(of_second)}")
-    for launches in (1, 2):
-        off = [abs(a - b) if close else 0 for a, b, close in zip(said[launches], real[launches], near)]
-        worst = off.index(max(off))
-        print(f"  launches={launches}: half within {statistics.median(off):.0f} cycles, 90 % within {sorted(off)[len(off) * 9 // 10]:.0f}, the worst"
-              f" {off[worst]:.0f} ({rows[worst][0].line}: {real[launches][worst]}, by the fit {said[launches][worst]:.0f})")
-    takes_one = [one + LEAST_GAIN <= two for one, two in zip(said[1], said[2])]
-    lost = [one - two if taken else two - one for taken, one, two in zip(takes_one, real[1], real[2])]
-    worst = lost.index(max(lost))
-    print(f"  {sum(takes_one)} in one launch; {sum(value > LEAST_GAIN for value in lost)} take the slower way by more than {LEAST_GAIN} cycles, the most"
-          f" {lost[worst]} ({rows[worst][0].line})", flush=True)
+@dataclasses.dataclass
+class Seen:
+    """A call's costs beyond its walk, in one launch and in two."""
+    call: Call
+    one: int
+    two: int
+
+    def terms(self, launches: int) -> list[float]:
+        call = self.call
+        return [1, call.turns - 1, call.bytes, call.all_bytes] if launches == 1 else [1, call.chunks, call.all_bytes]
+
+    def is_near(self) -> bool:
+        """Elsewhere two launches are taken, however far off the fit is."""
+        return self.one <= 3 * self.two
+
+
+def fit(seen: list[Seen], launches: int) -> list[float]:
+    near = [each for each in seen if each.is_near()]
+    return fitted([each.terms(launches) for each in near], [each.one if launches == 1 else each.two for each in near])
+
+
+def said(each: Seen, costs: list[float], launches: int) -> float:
+    return sum(a * b for a, b in zip(each.terms(launches), costs))
+
+
+def say_fit(name: str, seen: list[Seen], costs: list[float], launches: int) -> None:
+    near = [each for each in seen if each.is_near()]
+    off = [abs(said(each, costs, launches) - (each.one if launches == 1 else each.two)) for each in near]
+    worst = near[off.index(max(off))]
+    print(f"{name}: {len(near)} of {len(seen)} calls in the fit, where one launch has at most three times the cost of two; half within "
+          f"{statistics.median(off):.0f} cycles, 90 % within {sorted(off)[len(off) * 9 // 10]:.0f}, the worst {max(off):.0f} ({worst.call.line})")
+
+
+def report(family: str, target: str, kinds: dict[str, list[Seen]], wait: int) -> None:
+    """Kinds of parts are merged by kernels of their own in one launch, and by the same kernel in two."""
+    every = [each for seen in kinds.values() for each in seen]
+    two = fit(every, 2)
+    say_fit(f"{family} {target}, two launches", every, two, 2)
+    print(f"  .second_launch = {two[0] - wait:.0f}, .chunk = {two[1]:.0f}, .second_bytes_a_cycle = {rate(two[2])}")
+    for kind, seen in kinds.items():
+        one = fit(seen, 1)
+        say_fit(f"{family} {target}, one launch, {kind}", seen, one, 1)
+        print(f"  .arrival = {one[0]:.0f}, .turn = {one[1]:.0f}, .bytes_a_cycle = {rate(one[2])}, .all_bytes_a_cycle = {rate(one[3])}")
+        takes_one = [said(each, one, 1) + LEAST_GAIN <= said(each, two, 2) for each in seen]
+        lost = [each.one - each.two if taken else each.two - each.one for taken, each in zip(takes_one, seen)]
+        print(f"  {sum(takes_one)} of {len(seen)} in one launch; {sum(value > LEAST_GAIN for value in lost)} take the slower way by more than {LEAST_GAIN}"
+              f" cycles, the most {max(lost)} ({seen[lost.index(max(lost))].call.line})", flush=True)
 
 
 def main() -> None:
     wavejit = sys.argv[1] if len(sys.argv) > 1 else "build/dev/bin/wavejit"
-    kinds = {"one wave": list(forward_calls(shares=False)), "shared rows": list(forward_calls(shares=True)), "latent": list(latent_calls())}
+    families = {"attention_forward": {"one wave": list(forward_calls(shares=False)), "shared rows": list(forward_calls(shares=True))},
+                "attention_latent": {"32 rows": list(latent_calls())}}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for (name, calls), target in itertools.product(kinds.items(), TARGETS):
-            asked = [(pool.submit(cycles, wavejit, target, call, 1), pool.submit(cycles, wavejit, target, call, 2)) for call in calls]
-            report(name, target, calls, [(one.result(), two.result()) for one, two in asked])
+        for (family, kinds), target in itertools.product(families.items(), TARGETS):
+            asked = {kind: [(call, *(pool.submit(cycles, wavejit, target, call, launches) for launches in (1, 2))) for call in calls]
+                     for kind, calls in kinds.items()}
+            ran = {kind: [(call, one.result(), two.result()) for call, one, two in each] for kind, each in asked.items()}
+            wait = next(two[1][1] for each in ran.values() for _, one, two in each if one and two)
+            report(family, target, {kind: [Seen(call, one[0][0] - two[0][0], sum(two[1])) for call, one, two in each if one and two]
+                                    for kind, each in ran.items()}, wait)
 
 
 if __name__ == "__main__":

@@ -16,19 +16,29 @@
 
 namespace wavejit::attention {
 
-struct MergeCosts {
-  std::string_view target;
-  // One launch: from the last part stored to the first one read, and the end of the kernel; each turn of a wave beyond
-  // its first; and how fast one workgroup merges what has come, and all of the device together.
+// From the last part stored to the first one read, and the end of the kernel; each turn of a wave beyond its first; and
+// how fast one workgroup merges what has come, and all of the device together. A rate of 0: it takes nothing.
+struct OneLaunchCosts {
   std::uint32_t arrival = 0;
   std::uint32_t turn = 0;
-  std::uint32_t bytes_a_cycle = 1;
-  std::uint32_t all_bytes_a_cycle = 1;
-  // Two, beside the wait between them: the second one's start and end; each chunk of a row, which follow each other; and
-  // how fast the device merges.
+  std::uint32_t bytes_a_cycle = 0;
+  std::uint32_t all_bytes_a_cycle = 0;
+};
+// Beside the wait between the launches: the second one's start and end; each chunk of a row, which follow each other; and
+// how fast the device merges.
+struct TwoLaunchesCosts {
   std::uint32_t second_launch = 0;
   std::uint32_t chunk = 0;
-  std::uint32_t second_bytes_a_cycle = 1;
+  std::uint32_t second_bytes_a_cycle = 0;
+};
+struct MergeCosts {
+  OneLaunchCosts one;
+  TwoLaunchesCosts two;
+};
+template <typename Costs>
+struct CostsOf {
+  std::string_view target;
+  Costs costs;
 };
 
 // Bytes that one workgroup loads, and those of all rows.
@@ -44,18 +54,21 @@ struct MergeCycles {
   std::uint64_t two = 0;
 };
 constexpr MergeCycles cycles_of(const MergeCosts& costs, const PartsToMerge& parts) {
-  return {.one = costs.arrival + ((parts.turns - 1) * costs.turn) + (parts.bytes / costs.bytes_a_cycle) +
-                 (parts.all_bytes / costs.all_bytes_a_cycle),
-          .two = static_cast<std::uint64_t>(timing::stream.dependent.cycles()) + costs.second_launch +
-                 (parts.chunks * costs.chunk) + (parts.all_bytes / costs.second_bytes_a_cycle)};
+  const auto at = [](std::uint64_t bytes, std::uint32_t rate) { return rate == 0 ? 0 : bytes / rate; };
+  const auto& [one, two] = costs;
+  return {.one = one.arrival + ((parts.turns - 1) * one.turn) + at(parts.bytes, one.bytes_a_cycle) +
+                 at(parts.all_bytes, one.all_bytes_a_cycle),
+          .two = static_cast<std::uint64_t>(timing::stream.dependent.cycles()) + two.second_launch +
+                 (parts.chunks * two.chunk) + at(parts.all_bytes, two.second_bytes_a_cycle)};
 }
 // So much less decides for one launch: figures are fitted within some hundred cycles.
 inline constexpr std::uint64_t least_gain = 1000;
 
 // Null: none are fitted to the target's kernels.
-constexpr const MergeCosts* costs_of(std::span<const MergeCosts> table, std::string_view target) {
-  for (const MergeCosts& costs : table)
-    if (costs.target == target) return &costs;
+template <typename Costs>
+constexpr const Costs* costs_of(std::span<const CostsOf<Costs>> table, std::string_view target) {
+  for (const CostsOf<Costs>& row : table)
+    if (row.target == target) return &row.costs;
   return nullptr;
 }
 
