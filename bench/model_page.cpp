@@ -15,6 +15,7 @@
 #include "anchors.h"
 #include "boards/board.h"
 #include "outside_kernels.h"
+#include "program_errors.h"
 #include "targets/targets.h"
 #include "timing/timing.h"
 
@@ -173,9 +174,8 @@ now. Each change of the clock since then stands here, with its reason and what w
 | latencies of gfx942's L1, L2, memory, LDS and scalar loads | MT4G's report of an MI300X | rows of programs of an MI300A, which agree with L1's, L2's and the scalar cache's |
 | memory.mall_rate of gfx942 is one road both ways | MT4G, and streams on an MI300A | those streams, which are no evidence since |
 | lines of a workgroup's own, sets by mixed bits, halves of lines, L2 that stays warm, a scalar cache | programs of an MI300A that were far off | the 30 real kernels of gfx950, whose error stayed at 21.7 % |
-
-Programs without a matrix instruction, which others measured on an MI300A, stand on [a page of their own](silicon-score.md), by kind (compute, cache, memory, launch). Rules and constants were chosen with them in
-sight, so they are in no row above.
+| workgroups fill their die's L2 together; what each gathers from all of an allocation is read by others, too | a product of a sparse matrix on an MI300A that took 2 to 5 times what was predicted; no figure was taken from it | those 30 kernels, which moved by 0.7 % at most |
+| the last level cache has what the launches before wrote | it is a cache of memory, for all dies | no row waits between launches |
 
 No constant was moved to bring a row of this list closer. `memory.mall_rate` of gfx942 and `launch.dependent` are made of rows of that other page, and are no evidence there. An anchor that becomes the target of a change is a constant from then on: it goes to the list of anchors no more.
 `memory.memory_rate` of gfx950 is such a constant. It is the published rate of one decode call, and stands beside that call in
@@ -334,6 +334,7 @@ std::string judged_tables() {
       "single-wave loops is unknown. Three orders were tried, which bound the published one.\n",
       100 * whole.low_end(0.91), 100 * whole.high_end(0.91), without_causal_triton().mean,
       without_causal_triton().root_mean_square);
+  text += errors_by_kind();
   text += known_when;
   std::set<std::string> kinds;
   for (const JudgedAnchor& first : judged_anchors()) {

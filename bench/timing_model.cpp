@@ -91,7 +91,8 @@ repositories.
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
   the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
-  its lines with its other query blocks. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
+  its lines with its other query blocks. Where a die's workgroups together read more lines of an array than it has, as when each gathers from all of it, its lines have
+  several readers, too; an array is an allocation, or what the launch touches of one that is more than twice as large. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
   in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Atomics read and write at memory's
@@ -100,7 +101,8 @@ repositories.
   other, and the model has them come together: each waits for as many as compute units of its die work. `buffer_inv` empties L1 and the part of L2, and what follows
   comes from the last level cache or memory, as what a second launch reads does. Loads and stores with `sc1` go past L1 and L2. A launch with such instructions runs whole, its workgroups one after
   the other, and up to 256 of them are timed: the one that merges comes last, and ends when its own work and the merge are done.
-* **Cold and warm.** A launch finds L2 and the last level cache empty, as a program's first launch does. After `wavejit_simgpu_set_warm`, and with `--warm` of `wavejit profile` and `sim`, a launch
+* **Cold and warm.** A launch finds L2 empty. In the last level cache it finds what launches of its queue wrote before, the latest first, as far as that fits and the memory was not freed since:
+  so a merge reads its parts there. All else comes from memory, as in a program's first launch. After `wavejit_simgpu_set_warm`, and with `--warm` of `wavejit profile` and `sim`, a launch
   finds all that it reads in the last level cache, as the second of two equal launches does. It finds it in L2, too, if what the workgroups of a die touch fits; but not what lies where
   this launch or the one before it writes, since another die may have written it. [predicted_decode.md](../bench/predicted_decode.md) has both.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
@@ -109,8 +111,8 @@ repositories.
   `launch.dependent` for each launch that waits.
 * **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
-  18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. So was what one more launch
-  takes, on an MI300A: 800 to 1,900 cycles beside what its kernel does. Other targets carry it over.
+  18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
+  takes is derived from slopes that others measured on an MI300A: 800 to 1,900 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
@@ -128,14 +130,15 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* How many compute units fill an L2 together: each has all of it for what it reads again. A product of a sparse matrix whose rows take 67 MB has 483 microseconds on an
-  MI300A and 102 here. With an equal part of L2 for each it would have about 180; but one of 2.8 MB a die, which fits, 2.5 times what it has there (sarchlab/mgpusim).
-* What a launch of the same call wrote just before: a second launch finds the parts of the first in no cache, as every cold launch does, where the last level cache will have
-  them. So a merge in a launch of its own takes more here than it should; `--warm` says what it takes from there.
+* Waiting for a line that another asked for. Who shares a line pays for a part of the misses, and finds it in L2 the other times, even where all ask at once and would wait
+  for one answer; the scalar cache has a line from when it is asked for. A chain of 500 loads that 2,432 workgroups follow abreast takes 71 microseconds here, and one workgroup alone 216.
+* What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
+* L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address
   one after the other, 20 cycles for each wave ([silicon-score.md](silicon-score.md#probes), where programs of all kinds stand beside measured times).
 * The cache of scalar loads of gfx1201: each takes the same.
-* Clocks that a kernel reads (`clock64()`, `wall_clock64()`) know nothing of the workgroups beside their own, and begin with the launch in each workgroup.
+* Clocks that a kernel reads (`clock64()`, `wall_clock64()`) know nothing of the workgroups beside their own, begin with the launch in each workgroup, and find nothing in L2
+  under `--warm`.
 * What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
 * The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
 * Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.
