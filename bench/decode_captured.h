@@ -28,9 +28,9 @@ inline constexpr std::string_view captured_steps[] = {
 inline constexpr std::string_view captured_introduction = R"(
 ### In a graph
 
-A call by itself, and the launch of a graph that captured it: its workspace is the caller's, of the size that `wavejit_call_workspace` answers, and its counters are its own.
+Each row has a call by itself and the launch of a graph that captured it. The captured call has its caller's workspace, of the size that `wavejit_call_workspace` answers, and counters of its own.
 The clock has the same wait between two nodes of a graph as between two launches, and knows nothing of what the host takes for either. So these rows
-say whether a captured call has the same plan: without a workspace it would leave its keys whole ([docs/split-keys.md](../docs/split-keys.md)). The goal: within 2 %.
+say whether a captured call has the same plan: without a workspace it would leave its keys whole ([docs/split-keys.md](../docs/split-keys.md)). The goal is to stay within 2 %.
 
 | target | call | launches | cycles | nodes | cycles captured | captured over not |
 |---|---|---|---|---|---|---|

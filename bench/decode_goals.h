@@ -30,15 +30,15 @@ inline constexpr Goal goals[] = {
 inline constexpr std::string_view goals_introduction = R"(
 ### Goals
 
-Cycles of a whole call. "Before": when the goals were set, by the clock of that time, whose second launch waited for 7,200 cycles: a difference is of kernels and of the clock. 83,850 cycles are 82 % of what memory delivers at most.
+Cycles are those of a whole call. "Before" is when the goals were set, by the clock of that time, whose second launch waited for 7,200 cycles: both kernels and the clock have changed since. 83,850 cycles are 82 % of what memory delivers at most.
 
 | target | call | before | now | goal | |
 |---|---|---|---|---|---|
 )";
 
 inline constexpr std::string_view small_causes = R"(
-Large batches as this page had them when the goals were set, and now, all its rows with 64 sequences and more: gfx942 at most 0.8 % more (pages of 16: 1,253,640 after 1,243,634; pages of 64: 1,248,051 after 1,239,425, 0.7 %), the others at most 0.12 %;
-gfx950 at most 0.05 % (b256 k2048: 889,140 after 888,740), and in pages 0.3 to 2.1 % less. The goal: at most 1 %.
+Large batches, all rows of this page with 64 sequences and more, were to take at most 1 % more than when the goals were set. On gfx942 they take at most 0.8 % more (pages of 16: 1,253,640 instead of 1,243,634; pages of 64: 1,248,051 instead of 1,239,425, 0.7 %; others at most 0.12 %).
+On gfx950 they take at most 0.05 % more (b256 k2048: 889,140 instead of 888,740), and 0.3 to 2.1 % less in pages.
 
 ### Where the cycles of few workgroups go
 
@@ -49,13 +49,13 @@ gfx950, bf16, d128, as `wavejit profile` had it when this was written. b1 k8192 
 | code and arguments arrive | 940 |
 | addresses, until the first request | 1,000 |
 | 512 KB of K and V by 32 KB in flight, 994 cycles a time | 15,900 |
-| the first request's way, and what the last step does behind its V | 4,700 |
+| way of the first request, and all that the last step does behind its V | 4,700 |
 | count, merge of eight parts, O stored | 3,900 |
 
-Of 32 parts (b1 k32768 16/2) the last takes 7,000 for all of that, some 130 for each part more. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory alone takes 53,700 for K and V.
+With 32 parts (b1 k32768 16/2) the last of these rows takes 7,000 cycles, some 130 for each further part. With 256 workgroups (b16 k8192, b4 k32768, b1 k32768 64/8) memory alone takes 53,700 for K and V.
 
 The last workgroup's end in b1 k8192 16/2, by `wavejit profile --timeline`: from the last K on, the step takes 3,860 (scores 1,230, maxima and the slowest wave 360, weights 1,000, V's reads and two barriers 470, products 800). Parts are stored and counted 1,470 later,
-800 of them a store's way past the caches, 340 the slowest wave's stores. The count's way is 990, from it to the first part asked for are 300, the merge takes 1,870, and O's way is 450.
+800 of them a store's way past the caches, 340 the slowest wave's stores. The count's way takes 990, the time from it to the first request for a part 300, the merge 1,870, and O's way 450.
 
 Goals that are missed, and what they would take:
 
@@ -95,7 +95,7 @@ Processor time of one kernel, from its spec's text to its code object (`kernel_f
 | kernels of bf16, split keys, packed heads | gfx942 | gfx950 |
 |---|---|---|
 | d256 in pages, as few workgroups have it | 74 to 80 ms | 73 to 81 ms (two waves share) |
-| d256 in pages, one wave a chunk | the same | 92 to 110 ms |
+| d256 in pages, one wave a chunk | 74 to 80 ms | 92 to 110 ms |
 | d256 dense, one wave a chunk | 75 to 84 ms | 90 to 105 ms |
 | d256 dense, two waves share | no such kernel | 56 to 58 ms, 181 to 196 before straight-line strength reduction was left out |
 | d64, d128, d192/128, waves share, dense or in pages | 69 to 98 ms | 61 to 93 ms |

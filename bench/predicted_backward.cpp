@@ -41,17 +41,17 @@ kernel behind it, and what a launch loses that waits for another. Some workgroup
 | column | what it says |
 |---|---|
 | dQ, dK/dV | cycles of the two launches, predicted |
-| call | both, and the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
+| call | cycles of both launches, and of the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
 | busy | matrix pipes of all compute units, both launches: seven products, and with a mask what it hides in a tile too |
-| steady | the same in the middle half of a compute unit's time, of each launch |
-| of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles. Of 192 dims and 128 of v three products have the one, two the other |
+| steady | busy matrix pipes in the middle half of a compute unit's time, of each launch |
+| of peak | FLOPs as everybody counts them (10 B H S² D: **five** products, half of it when causal) over what the matrix pipes could do in those cycles. Where heads have 192 dims and 128 of v, three products have 192 and two have 128 |
 | GHz to equal | the engine clock at which the predicted call would take as long as the fastest published kernel of the row did. **Not a clock that anybody saw.** Above the GPU's peak (marked !) that kernel is faster at any clock |
 | the others | TFLOPS as their authors published them ([published_backward.json](published_backward.json)); – where there is none |
 
-What the clock cannot show:
+The clock cannot show these:
 
 - **Atomic additions that meet.** Our kernels have none. The clock takes those of other kernels for stores that do not meet: AITER's cycles below are what they would be if no two workgroups
-  ever added to the same line. Published, 32-bit atomic additions cost 1.46 times as much as 16-bit ones.
+  ever added to the same line. By published figures 32-bit atomic additions cost 1.46 times as much as 16-bit ones.
 - **Determinism.** AITER's sums of dQ depend on the order of arrival. They are here because they are the fastest that is published.
 - **Power.** A GPU at its limit lowers its clock. Seven products where others have five draw it for longer.
 )";
@@ -117,25 +117,26 @@ std::string clock_row(const AiterCall& call, const LaunchPrediction& prediction)
                      call.cycles, static_cast<double>(prediction.cycles) / call.cycles);
 }
 
-// What was published of other shapes than a row can have.
+// Published figures of shapes that no row can have.
 constexpr std::string_view without_a_row = R"(
 ## Without a row
 
 - Primus-Turbo, MI355X, causal with a window of 128 (64 dims, batch 3, 64/8 heads, 8,192 rows): about 347 TFLOPS. A row here has no window.
 - Primus-Turbo's means over a suite of shapes: 874 TFLOPS with atomic additions, 648 for 36 shapes of its split kernels of HipKittens. The shapes are not told.
-- TLX on MI350X: 92 to 102 % of HipKittens, 0.99 to 1.38 times AITER. Shares, of a GPU with another clock.
-- FA3 and TLX on H100: 313 to 561 TFLOPS. Another GPU.
+- TLX on MI350X: 92 to 102 % of HipKittens, 0.99 to 1.38 times AITER. These are shares, and that GPU has another clock.
+- FA3 and TLX on H100: 313 to 561 TFLOPS. That is another vendor's GPU.
 )";
 
-// What the kernels behind the two cost, where they are asked for.
+// Calls that ask for kernels behind the two, and what these cost.
 struct Beside {
   const char* descriptor;
   const char* says;
 };
 constexpr std::array<Beside, 4> beside = {
-    {{"attention_backward bf16 b1 q2048 k2048 h8 d128 bias=bh", "the same without d_bias"},
+    {{"attention_backward bf16 b1 q2048 k2048 h8 d128 bias=bh", "without d_bias: no dBias kernel"},
      {"attention_backward bf16 b1 q2048 k2048 h8 d128 bias=bh d_bias", "an element each: nothing broadcasts"},
-     {"attention_backward bf16 b1 q2048 k2048 h8 d128 causal bias=h d_bias", "the same, causal"},
+     {"attention_backward bf16 b1 q2048 k2048 h8 d128 causal bias=h d_bias",
+      "causal, an element each: nothing broadcasts"},
      {"attention_backward bf16 b4 q2048 k2048 h8 d128 bias=1 d_bias", "32 heads of four sequences share an element"}}};
 constexpr std::string_view with_a_bias = R"(
 ## With the gradient of a bias
@@ -179,7 +180,7 @@ struct Table {
 Table wide_heads(const boards::Board& target) {
   Table table = {
       .heading =
-          "\nWide heads, of which no published figure was found:\n\n"
+          "\nWide heads, for which no published figure was found:\n\n"
           "| batch | heads | dim | mask | rows and keys | dQ | dK/dV | call | busy | steady | of peak | GHz to equal |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       .tasks = {}};

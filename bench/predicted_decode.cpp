@@ -48,9 +48,9 @@ most: 2,500 bytes a cycle on gfx950 (the fastest published decode kernels) and 1
 it knows no TLBs: a real GPU stays below. Microseconds are cycles at the peak clock.
 **The 2,500 bytes a cycle are one row of this page**: the published 5.99 TB/s of "bf16 32, 32768 keys, 16/2 heads" below. A row near 100 % "of memory" is as fast as
 that kernel by construction, and says no more.
-K and V come from memory: "cold". A benchmark's loop over one cache finds them in the last level cache where they are smaller than it (256 MiB); "warm" is such a call, and the figure
+In a "cold" call K and V come from memory. A benchmark's loop over one cache finds them in the last level cache where they are smaller than it (256 MiB): "warm" is such a call, and the figure
 to hold against a published one.
-Published figures of fp8 caches and of head dim 512 have no row: there are no such kernels here. Nor have those that do not tell their heads.
+Published figures of fp8 caches and of head dim 512 have no row, since there are no such kernels here. Figures whose authors do not tell the heads have none either.
 
 Rows of unequal lengths ("512 to"): sequence i has 512 + i · (keys − 512) / (batch − 1) keys, in an order drawn by a seed. Workgroups of each amount of work are timed.
 )";
@@ -88,7 +88,7 @@ struct Decode {
   }
 };
 
-// What the project sets itself.
+// Calls that the project sets itself goals for.
 constexpr Decode usual[] = {
     {.batch = 64, .keys = 8192},
     {.batch = 1, .keys = 131072},
@@ -162,7 +162,7 @@ std::vector<Task> all_tasks() {
 // A step as an engine sees it that serves few sequences, on one GPU of eight.
 struct Small {
   std::string_view what;
-  std::string_view words;  // of a descriptor, behind the type
+  std::string_view words;  // a descriptor's, behind the type
 };
 constexpr Small small_ones[] = {
     {"Llama 70B, Qwen3 235B", "b1 q1 k1024 h8/1 d128"},
@@ -204,8 +204,8 @@ std::vector<SmallTask> all_small() {
 constexpr std::string_view small_introduction = R"(
 ## A step with little to do
 
-What a decode step of few sequences is made of. "Waits": between launches (`launch.dependent`). "Cold": until a launch's code and arguments are there, of all launches. "Walk" and "merge": the kernels that walk keys, and the
-one that merges their parts, without that. Memory cold. One GPU of eight under tensor parallelism has one kv head of these models.
+This table says where a decode step of few sequences takes its cycles. "Waits" are those between launches (`launch.dependent`). "Cold" are cycles until a launch's code and arguments are there, of all launches. "Walk" are the other cycles of
+kernels that walk keys, and "merge" those of the kernel that merges their parts. Memory is cold. One GPU of eight under tensor parallelism has one kv head of these models.
 
 | target | what | call | kernel | launches | cycles | µs | waits | cold | walk | merge |
 |---|---|---|---|---|---|---|---|---|---|---|

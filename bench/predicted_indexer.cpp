@@ -43,12 +43,12 @@ pages of 64. Index queries and keys hold zeros; lists are made of normal numbers
 | column | what it says |
 |---|---|
 | scores | cycles of the first launch |
-| of memory | the bytes of the index keys, each counted once, over those cycles, beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942 |
+| of memory | the bytes of the index keys, each counted once, over those cycles, as a part of what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942 |
 | of peak | 2 · heads · 128 operations for each key that a row sees, over what all matrix pipes do in those cycles |
 | busy | matrix pipes in the middle half of a compute unit's time, of the scores |
 | list | cycles of the second launch, which has a row a workgroup. Two numbers: several workgroups have a part of a long row each, and one more launch chooses among what they chose ([docs/sparse-indexer.md](../docs/sparse-indexer.md)) |
-| call | all launches, and the wait of each behind the one before (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
-| µs | of the call, at the peak clock |
+| call | cycles of all launches, and the wait of each for the one before (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
+| µs | microseconds of the call, at the peak clock |
 
 Published figures are of 8-bit index keys, half of these bytes, and are no rows here: 2.2 to 3.1 µs for the scores of 1 to 64 rows over 1,024 keys (ROCm/aiter#5332, MXFP4), 0.74, 1.14 and 2.95 ms a decode step for all layers' indexers at 1, 4 and 16
 requests of 131k keys (vllm#56506).
@@ -63,7 +63,7 @@ constexpr std::int64_t key_bytes = dims * 2;
 struct Task {
   const boards::Board* target = nullptr;
   std::int64_t batch = 1;
-  std::int64_t rows = 1;  // of a sequence, its last ones
+  std::int64_t rows = 1;  // a sequence's last ones
   std::int64_t keys = 1;
 
   bool is_prompt() const { return batch == 1 && rows > 1; }
@@ -181,7 +181,7 @@ Result<Prediction> predict(const Task& task) {
   select.mask.bits = call.mask.bits;
   select.indices = static_cast<std::int32_t*>(indices->data());
   select.top_k = top_k;
-  // What parts of long rows choose, which a call that keeps its scores has behind them.
+  // A call that keeps its scores has behind them what parts of long rows choose.
   if (auto asked = tools::checked(wavejit_call_workspace(raw, &select.head, &select.split.workspace_bytes)); !asked)
     return std::unexpected(asked.error());
   auto workspace = DeviceArray::allocate(raw, std::max<std::size_t>(select.split.workspace_bytes, 1));

@@ -38,10 +38,10 @@ the workspace the engine's own. Arrays hold zeros.
 
 | column | what it says |
 |---|---|
-| walk, merge | cycles of the two launches. `–`: there is one, since keys are not cut into runs, or since the last workgroup to arrive merges, which is then part of the walk |
-| call | all of them, and the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
+| walk, merge | cycles of the two launches. `–`: the call has one launch, since keys are not cut into runs, or since the last workgroup to arrive merges as a part of the walk |
+| call | cycles of all launches, and of the second one's wait (`launch.dependent` of [timing-model.md](../docs/timing-model.md)) |
 | bytes a cycle | the bytes of the keys, each counted once, over the walk's cycles |
-| of memory | that beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942. Behind it the same of the whole call |
+| of memory | that rate as a part of what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950 and 1,952 on gfx942. The second figure is the whole call's |
 | of peak | 2 · rows · keys · (576 + 512) operations over what all matrix pipes do in the call's cycles. Rows that are not there and scores that two waves multiply are no operations |
 | beside | the call's cycles beside those of the row that the title names |
 | busy | matrix pipes in the middle half of a compute unit's time, of the walk, whatever they multiply |
@@ -57,7 +57,7 @@ None of these was run here.
 | figure | source |
 |---|---|
 | bf16, 32 heads, MI355X, B16, 32, 64, 128 × 4k: 34.8, 47.3, 75.8, 130.5 µs; × 16k: 73.5, 126, 231, 429 µs; × 128k: up to 5.96 TB/s, 360 TFLOP/s | ROCm/aiter, pull request 5456 |
-| bf16, 64 heads, q 4, MI355X, B16, 32, 64, 128 × 4k: 79, 121, 204, 335 µs; × 16k: 190, 344, 680, 1,292 µs; at most 924 TFLOP/s, 37 % of peak | the same |
+| bf16, 64 heads, q 4, MI355X, B16, 32, 64, 128 × 4k: 79, 121, 204, 335 µs; × 16k: 190, 344, 680, 1,292 µs; at most 924 TFLOP/s, 37 % of peak | ROCm/aiter, pull request 5456 |
 | bf16, MI300X and MI325X | nothing is published beside 55 µs and 11.5 µs of merging for 16 heads, B64 on MI325X (InferenceX, pull requests 863 and 871) |
 )";
 
@@ -252,7 +252,7 @@ class KnownPage {
   std::string text_;
 };
 
-// What a row's own columns say: its kernel, its cycles and how busy matrix pipes are. Nothing: it has not as many.
+// A row's own columns say its kernel, its cycles and how busy matrix pipes are. Nothing: it has another number of columns.
 std::optional<LaunchPrediction> read_row(const std::string& row) {
   std::vector<std::string_view> cells;
   for (const auto& cell : std::views::split(std::string_view(row), std::string_view(" | "))) cells.emplace_back(cell);
@@ -288,7 +288,7 @@ std::string goal_figures(const Task& task, const LaunchPrediction& prediction) {
                      of_memory(task, call - static_cast<double>(prediction.each.back().wait)));
 }
 
-// What is wrong with the page, a line each.
+// All that is wrong with the page, a line each.
 std::vector<std::string> wrong_lines(const KnownPage& page, std::span<const Task> tasks) {
   std::vector<std::string> wrong;
   for (const std::string_view text : {introduction, behind})
@@ -354,7 +354,7 @@ int predict_latent(const PageRequest& request) {
     fmt::print("{}", page(tasks, *predictions));
     return 0;
   }
-  // What others a row stands beside, the page says of itself: they were held against each other above.
+  // The page itself says which row another stands beside: rows were held against each other above.
   std::vector<std::string> wrong;
   const KnownPage known(file);
   for (std::size_t i = 0; i < tasks.size(); ++i) {

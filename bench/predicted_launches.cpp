@@ -63,7 +63,7 @@ std::string short_name(std::string_view spec) {
   return name;
 }
 
-// What misses a level goes on to the next.
+// Lines that miss a level go on to the next.
 LaunchLines lines_of(const Json& launch) {
   const Json& memory = launch.at("memory");
   const auto& grid = launch.at("grid");

@@ -16,7 +16,7 @@ struct LaunchTask {
   const targets::Target* target = nullptr;
   std::string descriptor;
   bool warm = false;      // timed once more, as it is when the last level cache has all that it reads
-  bool captured = false;  // of attention_forward: the launch of a graph that has the call, its workspace the caller's
+  bool captured = false;  // for attention_forward: the launch of a graph that has the call, its workspace the caller's
   std::string pipeline = "";  // the engine's option; empty: by default
 };
 
@@ -28,22 +28,22 @@ struct LaunchLines {
 };
 
 struct OneLaunch {
-  std::string name;        // of the kernel
+  std::string name;        // the kernel's
   std::uint64_t wait = 0;  // for the launch before it
-  std::uint64_t cold = 0;  // of its cycles: until code and arguments are there
+  std::uint64_t cold = 0;  // those of its cycles until code and arguments are there
   std::uint64_t cycles = 0;
   double busy = 0;  // matrix pipes, 0 to 1
   double steady_busy = 0;
   LaunchLines lines;  // that all workgroups load, if all do as those that were timed
 };
 
-// What is predicted of a call of any family.
+// The prediction for a call of any family.
 struct LaunchPrediction {
   std::string kernel;  // "dualwave 256x64"
   int launches = 0;
   std::uint64_t cycles = 0;
   double busy = 0;                // matrix pipes, 0 to 1
-  double steady_busy = 0;         // of the longest launch, in the middle half of a compute unit's time
+  double steady_busy = 0;         // the longest launch's, in the middle half of a compute unit's time
   std::uint64_t warm_cycles = 0;  // 0: not asked for
   std::vector<OneLaunch> each;
 };

@@ -32,7 +32,7 @@ enum class Asks : std::uint8_t {
   nothing,
   times,   // as fast as bf16, so many times, at least
   most,    // so many times the cycles of bf16 at most
-  memory,  // of what memory delivers, %
+  memory,  // so many % of what memory delivers, at least
 };
 struct Goal {
   Asks asks = Asks::nothing;
@@ -40,10 +40,10 @@ struct Goal {
 };
 
 struct Row {
-  std::string_view words;   // of the descriptor, without those of the format
-  std::string_view format;  // of 8 bits; {} is the target's e4m3
-  std::string_view name;    // of the format, as the page calls it
-  double key_bytes = 0;     // of the keys that a call walks, each counted once; 0: not asked
+  std::string_view words;   // the descriptor's, without the format's
+  std::string_view format;  // words of the 8 bits; {} is the target's e4m3
+  std::string_view name;    // what the page calls the format
+  double key_bytes = 0;     // all keys that a call walks, each counted once; 0: not asked
   std::vector<Goal> goals = {};
   std::string_view target = "";  // "": every one
 };
@@ -134,11 +134,11 @@ std::string goal_text(const Goal& goal) {
 }
 
 struct Figures {
-  double cycles = 0;        // of the whole call, the wait among them
+  double cycles = 0;        // the whole call's, the wait among them
   double microseconds = 0;  // without that wait
   double times = 0;         // as fast as bf16
   double rate = 0;          // bytes a cycle of the walk
-  double memory = 0;        // of it, %
+  double memory = 0;        // that rate as % of what memory delivers
 };
 
 bool is_met(const Goal& goal, const Figures& figures) {
@@ -180,7 +180,7 @@ std::string row_text(const Task& task, const LaunchPrediction& wide, const Launc
 std::string page(std::span<const Task> tasks, std::span<const LaunchPrediction> predictions) {
   std::string text(bench::introduction_of_low_precision);
   const Block* before = nullptr;
-  const boards::Board* target = nullptr;  // of the rows above
+  const boards::Board* target = nullptr;  // that the rows above have
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task& task = tasks[i];
     if (before != task.block) {

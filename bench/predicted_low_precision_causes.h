@@ -17,7 +17,7 @@ Made by `./dev bench predicted low_precision`. **Cycles and shares are predicted
 | bf16 | cycles of the same call in bf16: same masks and heads |
 | walk, call | cycles of the first launch, and of all, with the second one's wait |
 | times bf16 | cycles of bf16 over those of 8 bits |
-| bytes a cycle, of memory | the bytes of the keys, each counted once, over the walk's cycles, and beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950, 1,952 on gfx942. Of prompts: how busy matrix pipes are |
+| bytes a cycle, of memory | the bytes of the keys, each counted once, over the walk's cycles, and beside what the clock's memory delivers at most: 2,500 bytes a cycle on gfx950, 1,952 on gfx942. For prompts it is how busy matrix pipes are |
 | µs | the call without that wait |
 | goal | what this project set itself, and whether it is missed |
 
@@ -33,9 +33,9 @@ inline constexpr std::string_view causes_of_decode =
 )";
 
 inline constexpr std::string_view causes_of_prompts =
-    R"(What is missed: on gfx950 the dual-wave kernel widens between matrix instructions; floats take an operation for two values there, integers three (`v_cvt_f32_i32` of each byte, then a packing), for which its port has no room beside the softmax. Scales of tokens are one multiplication a score and a weight more, 64 of 4 cycles a tile. On gfx950 that makes 1,356 cycles of the vector port a tile of a wave (84 % of the time, by `wavejit profile`), where all of a bf16 tile takes 1,226: a port that never waited would be at 1.11. Integers have
-1,500. Packed products have two results an instruction and take their scales from no other lane. What was found on the way, floats, 8,192 rows, no mask: the generic pipeline 1,201,830 cycles; scales of a tile's keys in two registers, and of its values in two more, spilled 4 to 8. In one each, which a swap of rows of lanes makes two while they are used, 838,406; 7 slots behind each product in place of 6 824,478, 8 and none behind
-the last 837,702, 8 behind all 826,526; everything a product later 862,518. Tried without gain: conversions in the memory cluster, where the partner has the port, 939,082 cycles for 662,878 (floats, scales of heads).
+    R"(Why goals are missed: on gfx950 the dual-wave kernel widens between matrix instructions; floats take an operation for two values there, integers three (`v_cvt_f32_i32` of each byte, then a packing), for which its port has no room beside the softmax. Scales of tokens are one multiplication a score and a weight more, 64 of 4 cycles a tile. On gfx950 that makes 1,356 cycles of the vector port a tile of a wave (84 % of the time, by `wavejit profile`), where all of a bf16 tile takes 1,226: a port that never waited would be at 1.11. Integers take
+1,500. Packed products have two results an instruction and take their scales from no other lane. These were found on the way (floats, 8,192 rows, no mask). The generic pipeline takes 1,201,830 cycles. Scales of a tile's keys in two registers, and of its values in two more, spilled 4 to 8. With one register each, which a swap of rows of lanes makes two while they are used, the kernel took 838,406; with 7 slots behind each product in place of 6 it took 824,478, with 8 and none behind
+the last 837,702, with 8 behind all 826,526, and with everything a product later 862,518. Conversions in the memory cluster, where the partner has the port, gained nothing: 939,082 cycles in place of 662,878 (floats, scales of heads).
 )";
 
 inline constexpr std::string_view causes_of_byte_queries =
@@ -47,7 +47,7 @@ of a SIMD runs ahead and waits, 499,000; no raised priority 415,000; 4 or 6 weig
 Where maxima grow it is nearly the same: no row is multiplied for it. O and l are counted in a power of two, and the products' scales, a byte a row in the same instruction, say how many powers the weights of a tile stand above that ([canonical-arithmetic.md](../docs/canonical-arithmetic.md#queries-in-8-bits)).
 With numbers from N(0, 1), 16/4 heads, without a mask `wavejit profile` says of 8,192 rows 420,902 cycles, and 627,918 of bf16: 1.49 times; of 16,384 rows 1,620,128 and 2,438,896: 1.51 times; of 8,192 causal ones 228,746 and 342,157: 1.50 times.
 Before, a maximum could fall behind by 0.75 powers of two and O was multiplied when it grew by more, which nearly every tile had a row for: 540,374 cycles, 1.16 times. Larger growths would have made small weights 0: 2.75 took 457,898 cycles, 4.75 418,928.
-What was found beside it: maxima of two that first bring both operands into a form (no signalling NaN) are three instructions, those of three with minus infinity one: 425,198 cycles, then 420,542. Ones for the sums of weights are of e2m1, four registers in place of eight, without which pairs of tiles spilled.
+Something else was found with it: maxima of two that first bring both operands into a form (no signalling NaN) are three instructions, and those of three with minus infinity are one. That brought 425,198 cycles to 420,542. Ones for the sums of weights are of e2m1, four registers in place of eight, without which pairs of tiles spilled.
 Tried without gain after that, at 8,192 rows of N(0, 1): 6 weights under the second product 428,590 cycles, 10 of them 437,514; 12 slots behind its first product and 17 behind the others 423,062; less in its shadow and more behind the barrier 447,730 and 592,202. What is left to 1.60, 392,449 cycles: a compute cluster waits some 36
 cycles for the branch that asks for a mask, 20 for a lane swap and 30 at its barrier, in which the port stands still unless the partner has something to compute, and of what the partner could, LDS reads stand behind it.
 )";
@@ -58,7 +58,7 @@ the pipe has 768. The port has 256 more (32 conversions of sums and 32 multiplic
 multiply-add sees has 1,005, and at the 83 % that ports reach 1.01 times bf16. The first changes scores, the second how a row is told its maximum; by hand, neither was built. The generic kernel takes 1,287,256 cycles, so int8 queries are for what has them already, not for speed.
 
 By `wavejit profile` of 8,192 rows without a mask on gfx950: the generic kernel takes 264 vector registers, 8 more than two workgroups a compute unit leave each, so that 4 waves are alone there; they wait for LDS (13 % of their time), for their own last instruction (10 %) and for the matrix pipe (8 %), and both pipes stand
-still in between: matrix 30 %, vector port 43 %. The same kernel in bf16 takes 979,794 cycles with the pipe busy for 54 %; bf16's dual-wave kernel is what integers are held against here, and a pipeline that overlaps tiles is not built for them.
+still in between: matrix 30 %, vector port 43 %. In bf16 that kernel takes 979,794 cycles with the pipe busy for 54 %; bf16's dual-wave kernel is what integers are held against here, and a pipeline that overlaps tiles is not built for them.
 )";
 
 inline constexpr std::string_view latent_attention_of_low_precision =

@@ -43,7 +43,8 @@ constexpr std::array pages = {
          wavejit::bench::predict_rdna4_trace, Words::one},
     Page{"table", "the steady state of every kernel, a compute unit each", wavejit::bench::predict_table,
          Words::printed},
-    Page{"ladders", "the same with every ladder, for those who tune", wavejit::bench::predict_ladders, Words::printed},
+    Page{"ladders", "the steady state with every ladder, for people who tune", wavejit::bench::predict_ladders,
+         Words::printed},
 };
 
 int usage() {

@@ -38,7 +38,7 @@ hardware's own cycles, is what stands behind a wait for memory, LDS or a barrier
 one of LDS (both wait for a queue where other SIMDs stand that nobody traced), at a wave's beginning and end, and at each line of code that a wave runs for the
 first time. Figures of issue come from the first two programs only, and one from a trace of gfx1100 that is not here. The goal was 10 % for each of the others.
 
-How far to trust that: the list of what is not compared grew while the errors of the other programs were in sight (an earlier, shorter list left `gemm` at
+Some of that was decided with the traces in sight. The list of what is not compared grew while the errors of the other programs were in sight (an earlier, shorter list left `gemm` at
 -11.2 %), and `matmul` decided one rule of structure, that memory waits for all vector instructions of its wave. Two rules came later, when it was known that `matmul`
 needed something before pairs and before scalar instructions; what they say is from elsewhere ([below](#two-rules-that-came-later)). So these traces were held out of the
 figures, not of the comparison's making.
@@ -52,7 +52,7 @@ Sums hide differences of either sign. `apart` adds up how far single gaps are fr
 constexpr std::string_view exclusions = R"(
 ### What is left out, and what that does
 
-Four of the things that are not compared are things that the clock has an answer for. The same errors, with each of them compared:
+The clock has an answer for four of the things that are not compared. With each of these compared as well, the errors are:
 
 | trace | as above | with vector memory instructions | with the first vector instruction behind memory and LDS | with waves' beginnings | with code from memory |
 |---|---|---|---|---|---|
@@ -62,13 +62,13 @@ constexpr std::string_view not_compared = R"(
 So memory and the first fetch of code are where this clock knows least: `matmul`'s vector memory instructions stand before a queue that other SIMDs fill, and its waves wait
 8,400 cycles at their beginning for what the whole GPU asks for at once. The page's shares of whole kernels have both in them, by guesses (the constants below).
 
-Compared: how vector, matrix, transcendental and scalar instructions follow each other, within a wave and between waves of one SIMD; what `s_delay_alu`, `s_wait_alu` and
-branches cost; how LDS and memory instructions leave a SIMD. With a few samples each, not more: the latency of LDS, a barrier's release, cold code, cold arguments.
-With nothing: LDS when several SIMDs read it, bank conflicts, `global_load_tr`, every cache and memory under load, two workgroups at once, whole kernels, power. That LDS and
+The traces show how vector, matrix, transcendental and scalar instructions follow each other, within a wave and between waves of one SIMD, what `s_delay_alu`, `s_wait_alu` and
+branches cost, and how LDS and memory instructions leave a SIMD. They have a few samples each, not more, of the latency of LDS, a barrier's release, cold code and cold arguments.
+They have nothing of LDS when several SIMDs read it, bank conflicts, `global_load_tr`, every cache and memory under load, two workgroups at once, whole kernels, power. That LDS and
 memory instructions wait until **all** vector instructions of their wave have ended is what traces show behind plain ones; that matrix instructions are no exception is a
 guess, and costs the most of all guesses here.
 
-Products of matrices come out to the cycle (wmma), alone and in turns with vector work of another wave within 8 % (handwritten).
+Matrix instructions alone come out to the cycle (wmma), and within 8 % in turns with vector work of another wave (handwritten).
 
 **Missed: matmul_256.** Its SIMD has vector instructions in the queue for 98 % of the time. In a replay loads stand where hardware had them, so waits for a queue show how near it
 is to being full, not how long an instruction takes: a few percent there are most of the sum here. Neighbours in its full queue, by
@@ -84,7 +84,7 @@ when hardware reported them done, say what instructions take (of the first 120,0
 | other | 3, 2 | 8,289 | 1.40 | 1 |
 
 So where vector instructions of many waves leave no free cycle, plain ones take a tenth to a third of a cycle more than predicted here, behind pairs more than behind each
-other. What a kernel of few pairs loses by that, no trace shows.
+other. No trace shows what a kernel of few pairs loses by that.
 
 ### Two rules that came later
 
@@ -96,7 +96,7 @@ other. What a kernel of few pairs loses by that, no trace shows.
 
 Without both, `matmul` was at -32.1 % and `gemm` at -5.6 %; with the second alone at -29.9 % and -2.5 %.
 
-Of a tile's work LLVM pairs two maxima, which saves a cycle, and six of 32 sums. Each of these three pairs reads two registers of one bank, since weights that meet often stand
+In a tile's work LLVM pairs two maxima, which saves a cycle, and six of 32 sums. Each of the three pairs of sums reads two registers of one bank, since weights that meet often stand
 a multiple of four registers apart. So a pair takes the two cycles that its sums would take alone, and more pairs would save next to nothing.
 
 )";
@@ -148,18 +148,18 @@ constexpr std::array<GradientTask, 6> gradient_tasks = {{{"bf16", 128, ""},
 constexpr std::string_view published = R"(
 ## Published beside it
 
-Measured by others, forward, no mask unless said, in TFLOPS. A share of the 195 (RX 9070 XT) or 191 (R9700) that AMD states is not a share of cycles: boards run WMMA loops at
+Others measured these TFLOPS of forward attention, without a mask unless a row says so. A share of the 195 (RX 9070 XT) or 191 (R9700) that AMD states is not a share of cycles: boards run WMMA loops at
 about 3.05 GHz, 200 TFLOPS.
 
 | kernel | shape | TFLOPS | note |
 |---|---|---|---|
 | CK tile, RX 9070 XT (rocm-libraries#5455) | fp16 b8 h16 d128, 256 to 4,096 keys | 42.8, 71.5, 105.6, 107.7, 102.9 | ordinary layouts |
-| | bf16, the same | 53.7, 72.2, 92.7, 96.3, 93.0 | |
+| | bf16 b8 h16 d128, 256 to 4,096 keys | 53.7, 72.2, 92.7, 96.3, 93.0 | |
 | | fp16 d64 h32, four lengths upward | 72.8, 87.7, 101.7, 103.2 | |
 | AOTriton's FlyDSL kernels | fp16 b1 h8, 4,096 keys, d64, d128, d192 | 91, 103, 104 | V with rows in order |
 | aiter's FlyDSL | bf16 8192 × 12 × 128 | 90.3 | P truncated |
 | gcnasm, HIP | bf16 b4 h32 d128, 4,096 keys | 88.5 to 103 | V transposed beforehand, which is not timed |
-| gcnasm, assembly | bf16 h32 d128, 1,536, 3,072, 6,144 keys | 114 to 120, 106, 100 | the same; lane 0's maximum for all 16 rows |
+| gcnasm, assembly | bf16 h32 d128, 1,536, 3,072, 6,144 keys | 114 to 120, 106, 100 | V transposed beforehand, which is not timed; lane 0's maximum for all 16 rows |
 | Triton (aiter#2397) | d128, 16,384 tokens, 512 to 32,768 keys | 30, 53, 69, 79, 83, 83, 80 | |
 
 )";
@@ -232,7 +232,7 @@ std::string shape_row(const Task& task) {
                      waited(launch), tools::shares(unit.at("idle"), simd_cycles));
 }
 
-// "232; 240": of both launches.
+// "232; 240": what both launches have.
 std::string both(const tools::Prediction& prediction, const auto& of) {
   std::string text;
   for (const Json& launch : prediction.launches) text += (text.empty() ? "" : "; ") + of(launch);
@@ -266,7 +266,7 @@ std::string page() {
       "## Forward attention\n\n"
       "Nobody's kernel has been measured at such shares: hand-tuned ones have come to about four fifths of what the "
       "sum of their instructions allows, and these stand at 95 % of it. "
-      "What the clock does not know (above) makes it quicker, not slower.\n\n"
+      "What the clock does not know (above) makes its predictions too quick, not too slow.\n\n"
       "`attention_forward b1 h16/16`, no mask. `steady`: share of the cycles in which a SIMD multiplies, "
       "in the middle half of a workgroup's time; `launch`: of all cycles of the launch. "
       "`queue`: SIMDs that do something at all. TFLOPS at 2.92 GHz, the R9700's boost clock, "

@@ -110,7 +110,7 @@ std::string on_one_clock(const std::vector<Task>& tasks, const std::vector<Launc
 Cycles of whole launches on gfx950, all predicted by the same clock. Code objects of AITER and of Triton, as their own compilers made them, stand beside ours: bf16,
 16 sequences of 16 heads. No published figure and no clock frequency is in these cycles. A row compares how each kernel's instructions fit the model.
 
-What a row cannot show: power, what a launch costs beside its cycles, and rules of the hardware that the model lacks and that hit one kernel more than another
+A row can show neither power, nor what a launch costs beside its cycles, nor rules of the hardware that the model lacks and that hit one kernel more than another
 ([docs/timing-model.md](../docs/timing-model.md) lists what it lacks). AITER's assembly was tuned on the GPU, ours on this very clock: where the two are close, that
 speaks for AITER's. Triton's source is of this project ([triton_attention.py](triton_attention.py)), not the published one.
 

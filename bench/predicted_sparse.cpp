@@ -43,7 +43,7 @@ Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md))
 - `random`: each list draws its blocks for itself, and so does each head.
 
 All launches of a call count: the kernel that makes walks, what the second launch loses by waiting (`launch.dependent` of [timing-model.md](../docs/timing-model.md)), and the attention kernel. Arrays hold zeros.
-Of a grid as large as these some workgroups are timed, of the least work to the most, and all are handed out.
+Some workgroups of grids as large as these are timed, from the one with the least work to the one with the most, and all are handed out.
 
 | column | what it says |
 |---|---|
@@ -51,51 +51,52 @@ Of a grid as large as these some workgroups are timed, of the least work to the 
 | call | cycles of all launches, and the wait |
 | busy | matrix pipes of all compute units, the attention launch. Tiles that only some of a workgroup's rows see are in it |
 | of peak | FLOPs that lists ask for (4 D for each row and key that it sees) over what the matrix pipes could do in the call's cycles |
-| of dense | that, beside the same of the dense kernel: what a listed block costs against one of dense attention |
+| of dense | that share over the dense kernel's: what a listed block costs against one of dense attention |
 | bound | the least cycles that the attention launch could take: what matrix pipes, L2, the last level cache or memory need at their rates for what it multiplies and loads. The greatest of the four, and which it is |
 | of bound | that over the attention launch's cycles |
 | GHz to equal | the engine clock at which the call would take as long as the best published one. **Not a clock that anybody saw.** Above the GPU's peak (marked !) the published kernel is faster at any clock |
 
-What lists that are alike lose beside dense attention on gfx950: a row sees 108 tiles of the 114.75 that its workgroup of 256 rows walks, on average; a workgroup has a tenth of the tiles to spread its beginning and its end over; chunks of
-keys end after 12 tiles in place of 16; and there are the kernel that makes walks, and the wait for it.
+Lists that are alike lose against dense attention on gfx950 for these reasons: a row sees 108 tiles of the 114.75 that its workgroup of 256 rows walks, on average; a workgroup has a tenth of the tiles to spread its beginning and its end over; chunks of
+keys end after 12 tiles in place of 16; and a call has the kernel that makes walks, and the wait for it.
 
-Published, MI355X, the same lengths, heads and dims, 64 × 64 blocks, 10 % (FastVideo#1860, video sparse attention): 14.40 ms, then 10.68 ms, 367 and 495 TFLOPS of the blocks that lists name, beside 1,218 TFLOPS of dense attention
-there: **40 % of dense**. How its lists lie, it does not say.
+Others published 14.40 ms, then 10.68 ms for an MI355X with these lengths, heads and dims, 64 × 64 blocks, 10 % (FastVideo#1860, video sparse attention): 367 and 495 TFLOPS of the blocks that lists name, beside 1,218 TFLOPS of dense attention
+there, **40 % of dense**. They do not say how their lists lie.
 
-What the clock knows of L2: lines that the workgroups dispatched next to each other both read. Random lists of 128 workgroups that run side by side on a die have more in common than two of them do; the clock counts that as reads
+The clock knows of L2 only lines that two workgroups dispatched next to each other both read. Random lists of 128 workgroups that run side by side on a die have more in common than two of them do; the clock counts that as reads
 from memory. So rows of random lists are too slow, by as much as a real L2 keeps.
 
-The goals: lists that are alike ≥ 80 % of dense, random ones ≥ 90 % of the bound. Reached, but for random lists on gfx942: 81 %, and 88 % where the call says `WAVEJIT_LISTS_ALIKE`.
+The goals are ≥ 80 % of dense for lists that are alike, and ≥ 90 % of the bound for random ones. They are reached save for random lists on gfx942, which have 79 %. What follows is of an earlier clock, on which
+they had 81 %, and 88 % where the call says `WAVEJIT_LISTS_ALIKE`: it did not know that workgroups of a die fill their L2 together.
 
-What the profile says of random lists on gfx942 (`wavejit profile "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:10" --device sim:gfx942`), of the waves' time: loads that find the queue of memory full 22 %, loads that are waited for 21 %,
-the matrix pipe 15 %, a wave's own interval 7 %, barriers 7 %, LDS 2 %, the walk's entries 2 %. Places of workgroups are taken for 97 % of the launch, so its end costs little, and the kernel that makes walks takes 0.8 % of the call. So memory is the
+With random lists on gfx942 the profile (`wavejit profile "attention_forward bf16 b1 q65536 k65536 h24 d128 lists=64x64:10" --device sim:gfx942`) says what waves wait for: a full queue of memory for 22 % of their time, loads for 21 %,
+the matrix pipe 15 %, their own interval 7 %, barriers 7 %, LDS 2 %, the walk's entries 2 %. Places of workgroups are taken for 97 % of the launch, so its end costs little, and the kernel that makes walks takes 0.8 % of the call. So memory is the
 cause, but it is not asked all the time: a compute unit has room for two workgroups of two waves, one wave a SIMD, and nothing else asks for keys or computes while those wait, 15 % of their time at a single wait for a tile (0x165c), 13 % behind the
 barrier before it goes into LDS. 268 registers of a wave allow no second one on its SIMD, since the tile that is on its way waits in them; and 32,768 bytes of LDS a workgroup would allow no third one either. On gfx950 tiles come by LDS DMA, need no
 such registers, and 99 % of the bound are reached. The dense kernel of these 64 rows has as many registers (268), so it is no matter of lists.
 
-What was tried of random lists on gfx942, cycles of the attention launch:
+What was tried for random lists on gfx942, in cycles of the attention launch:
 
-| who walks | cycles | of peak busy | waits: memory, full queue, barriers |
+| kernel that walks | cycles | of peak busy | waits: memory, full queue, barriers |
 |---|---|---|---|
 | generic, 64 rows, as without a hint | 42,253,435 | 20.2 % | 21, 22, 7 % |
-| the same, neighbours on one die (`xcd_swizzle=on`) | 44,726,813 | 19.2 % | 22, 22, 7 % |
+| generic, 64 rows, neighbours on one die (`xcd_swizzle=on`) | 44,726,813 | 19.2 % | 22, 22, 7 % |
 | generic, 32 rows | 79,752,269 | 10.6 % | 23, 18, – |
 | generic, 128 rows: each tile that one of two lists names, twice the products | 44,811,101 | 35.7 % | 11, 21, 13 % |
 | interleaved, 128 rows, as `WAVEJIT_LISTS_ALIKE` chooses | 38,549,760 | 44.2 % | 20, 18, 13 % |
 
-So with `WAVEJIT_LISTS_ALIKE` random lists take 38,776,090 cycles of a call on gfx942, the walks' 219,130 and the wait among them, 9 % fewer than without: half of what the matrix pipes multiply is hidden, and they wait less for memory, whose bound is 34,142,913 still without what two lists share (88 %).
-Who walks shows in no bit. Whether that holds of lists that are shorter, or fit the caches, was not asked, so it is the caller's to say and not the default. A kernel of fewer registers and half of the LDS, tiles of 32 keys, and a second tile on its way in registers (244 of 512 are free) were not tried.
+So a call of random lists with `WAVEJIT_LISTS_ALIKE` takes 38,776,090 cycles on gfx942, the walks' 219,130 and the wait among them. These are 9 % fewer than without the hint: half of what the matrix pipes multiply is hidden, and waves wait less for memory. Memory's bound, without what two lists share, is 34,142,913 still (88 %).
+No bit of the result shows which kernel walks. Whether lists that are shorter, or fit the caches, gain as well was not asked, so the caller says it and it is not the default. A kernel of fewer registers and half of the LDS, tiles of 32 keys, and a second tile on its way in registers (244 of 512 are free) were not tried.
 )";
 
 struct Lists {
   std::string_view name;
-  std::string_view words;  // of a descriptor; none: dense
+  std::string_view words;  // a descriptor's; none: dense
 };
 constexpr std::array<Lists, 3> all_lists = {
     {{"dense", ""}, {"64 × 64 alike", " lists=64x64:10 lists_alike"}, {"64 × 64 random", " lists=64x64:10"}}};
 
 constexpr std::string_view problem_words = "attention_forward bf16 b1 q65536 k65536 h24 d128";
-constexpr double flops_of_pair = 4.0 * 128;  // of a row and a key that it sees
+constexpr double flops_of_pair = 4.0 * 128;  // a row and a key that it sees take them
 constexpr double best_published = 495;       // TFLOPS
 
 std::string descriptor_of(const Lists& lists) { return fmt::format("{}{}", problem_words, lists.words); }

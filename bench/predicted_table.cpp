@@ -35,10 +35,10 @@ unit of the GPU at the same work, the workgroups of a die at one head. The whole
 |---|---|
 | resident | workgroups on the compute unit, and what limits them |
 | busy | matrix pipes of the compute unit, middle half of the time |
-| range | where that lies on a GPU if the clock is off by as much as it was, one way or the other, for kernels that others measured |
-| whole | the same over the whole life of the workgroups |
+| range | where busy lies on a GPU if the clock is off by as much as it was, one way or the other, for kernels that others measured |
+| whole | busy matrix pipes over the whole life of the workgroups |
 | port | vector issue port, whole life |
-| beside | of the port's other instructions, the part that ran beside a matrix instruction |
+| beside | the part of the port's other instructions that ran beside a matrix instruction |
 | LDS | banks busy, whole life |
 | tile | cycles of the compute unit for a tile of 64 keys of a resident workgroup |
 | waves waited for | shares of the waves' time, whole life |
@@ -98,7 +98,7 @@ bool row(const attention_forward::ForwardKernel& spec, std::string& text) {
   return true;
 }
 
-// For those who tune: nothing that the page shows.
+// This is for people who tune: the page shows nothing of it.
 int print_ladders(const bench::PageRequest& request) {
   std::string text;
   for (attention_forward::ForwardKernel spec : tests::steady_state_specs()) {
