@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
 from ._latent import AttentionLatentCall
-from ._calls import AttentionForwardCall, Call, SoftmaxLseCall
+from ._calls import Call
 from ._append import CacheAppendCall
 from ._engine import Engine, Prepared
 from ._errors import (
@@ -34,10 +34,12 @@ from ._errors import (
     Sealed,
     Unsupported,
 )
+from ._forward import AttentionForwardCall
 from ._indexer import SparseIndexerCall
 from ._lists import BlockLists
 from ._merge import AttentionMergeCall
 from ._offline import explain, kernel_texts, prebuild, supported, targets
+from ._softmax import SoftmaxLseCall
 from ._wavejit import version as _version
 
 if _TYPE_CHECKING:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _device, _dtypes, _wavejit
 from ._arrays import DeviceArray
-from ._calls import Call, _scale_array, _units, _vectorised
+from ._calls import Call
 from ._errors import InvalidArgument
 from ._fields import keeps_words
+from ._pages import as_units, shape_of_units
+from ._scales import scale_array
 
 if TYPE_CHECKING:
     from ._dtypes import DType
@@ -50,7 +52,7 @@ class CacheAppendCall(Call):
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         keys = self._tensor("k", k, element, shape=ROWS, dimensions=(3, 4), accepted=_dtypes.NARROW)
         kind = keys._dtype
-        of_cache = _cache_type(k_cache, kind, cache_dtype)
+        of_cache = _dtypes.cache_type(k_cache, kind, cache_dtype, (kind,))
         narrow = of_cache in _dtypes.CACHES
         in_rows = narrow and v is not None and v_cache is None and getattr(k_cache, "shape", (0,))[-1] in LATENT_COLUMNS
         if (v is None) != (v_cache is None) and not in_rows:
@@ -75,7 +77,7 @@ class CacheAppendCall(Call):
         dimensions = _dimensions(given)
         if dimensions in vectorised:
             unit = _arrays_unit(kind)
-            return self._tensor(field, given, kind, shape=_vectorised(field[0], unit), dimensions=vectorised, order=lambda _, array: _units(field[0], array), output=True,
+            return self._tensor(field, given, kind, shape=shape_of_units(field[0], unit), dimensions=vectorised, order=lambda _, array: as_units(field[0], array), output=True,
                                 accepted=(kind,))
         return self._tensor(field, given, kind, shape=PAGES, dimensions=rows or vectorised, output=True, accepted=(kind,))
 
@@ -88,7 +90,7 @@ class CacheAppendCall(Call):
             if found:
                 self._tensor(field, given, _dtypes.FP32, shape=TOKEN_SCALES, dimensions=(TOKEN_DIMENSIONS,), lead=False, output=True, accepted=(_dtypes.FP32,))
             else:
-                array = _scale_array(self._engine, field, given, self._stream)
+                array = scale_array(self._engine, field, given, self._stream)
                 self._tensor(field, array, _dtypes.FP32, shape=SCALES, dimensions=(0, 1), order=_as_heads, places=(None, None, 0, None), accepted=(_dtypes.FP32,))
 
     def _integers(self, name: str, given: Any, count: int, least: int | None = None) -> None:
@@ -135,12 +137,6 @@ class CacheAppendCall(Call):
             dims = 2 * table.shape[1]
         self._call.set_number("rotary_dim", dims if rotary_dim is None else rotary_dim)
         self._integers("position", positions, tokens, None if rotary_base is None else 0)
-
-
-def _cache_type(k_cache: Any, kind: DType, cache_dtype: Any) -> DType:
-    if cache_dtype is not None:
-        return _dtypes.named(cache_dtype, "cache_dtype", (kind, *_dtypes.CACHES))
-    return _dtypes.of_cache(k_cache) or kind
 
 
 def _as_heads(_field: str, array: DeviceArray) -> tuple[tuple[int, ...], tuple[int, ...]]:

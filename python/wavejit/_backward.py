@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _fields, _lengths, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, SequencesCall, _bias_type
 from ._errors import InvalidArgument
 from ._fields import keeps_words
+from ._pages import BSHD
+from ._sequences import SequencesCall, bias_type
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
@@ -90,7 +91,7 @@ class AttentionBackwardCall(SequencesCall):
                 # Rows begin at multiples of 8 elements.
                 padded = (*array.shape[:-1], (array.shape[-1] + 7) // 8 * 8)
                 self.d_bias = _arrays.allocate(engine, padded, array._dtype)[..., :array.shape[-1]] if d_bias is True else d_bias
-                self._tensor("d_bias", self.d_bias, _bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), row_multiple=8, output=True)
+                self._tensor("d_bias", self.d_bias, bias_type(self.d_bias, element), shape="that of the bias", dimensions=(2, 3, 4), row_multiple=8, output=True)
         elif d_bias is not False:
             raise InvalidArgument("d_bias without a bias; accepted: bias=… beside it")
 

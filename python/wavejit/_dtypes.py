@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ._errors import InvalidArgument
 
@@ -100,6 +100,16 @@ def of_cache(given: Any) -> DType | None:
     """The same of k and v, whose integers are elements, too."""
     found = _told(given)
     return found if found in CACHES else None
+
+
+Known = TypeVar("Known", DType, "DType | None")
+
+
+def cache_type(k: Any, element: Known, cache_dtype: Any, wide: tuple[DType, ...]) -> DType | Known:
+    """The type of k and v: what the caller says, what k says of 8 bits, else q's. `wide`: the types of 16 bits that are taken."""
+    if cache_dtype is not None:
+        return named(cache_dtype, "cache_dtype", (*wide, *CACHES))
+    return of_cache(k) or element
 
 
 def is_integer(given: Any) -> bool:

@@ -12,13 +12,15 @@ from . import _arrays, _device, _documented, _dtypes, _offline, _progress, _wave
 from ._append import CacheAppendCall
 from ._arrays import DeviceArray
 from ._backward import AttentionBackwardCall
-from ._calls import ORIGINS, AttentionForwardCall, Call, SoftmaxLseCall
+from ._calls import ORIGINS, Call
 from ._errors import Error, InvalidArgument, NoDevice, error_of_lines
+from ._forward import AttentionForwardCall
 from ._indexer import SparseIndexerCall
 from ._latent import AttentionLatentCall
 from ._merge import AttentionMergeCall
 from ._other_names import refuse_unknown
 from ._progress import Progress
+from ._softmax import SoftmaxLseCall
 
 if TYPE_CHECKING:
     import os

@@ -335,6 +335,15 @@ class Fields:
         """int32 on the device, `count` of them side by side."""
         return None if given is None else self._side_by_side(field, given, _dtypes.INT32, what, self._c_names[field], count)
 
+    def _int32(self, field: str, given: Any) -> DeviceArray:
+        """int32 of any shape, and no other type. Host numbers are copied to the device."""
+        kind = str(getattr(given, "dtype", "int32")).removeprefix("torch.")
+        if kind != "int32":
+            raise InvalidArgument(f"{field}: dtype {kind}; accepted: int32")
+        array, _ = _arrays.on_device(self._engine, given, field, self._stream, _dtypes.INT32, copies=True)
+        self._take(array)
+        return array
+
     def _take(self, array: DeviceArray) -> None:
         # An array of its own: free() on the caller's leaves this one alone.
         self._arrays.append(array._view(array._address, array._shape, array._strides))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _fields, _lengths, _wavejit
-from ._calls import SequencesCall
 from ._errors import InvalidArgument
 from ._fields import keeps_words
+from ._sequences import SequencesCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ._arrays import DeviceArray
-    from ._calls import OpenedDevice
     from ._dtypes import DType
+    from ._opened_device import OpenedDevice
 
 QUERIES = "[batch, queries, heads, 128]"
 KEYS = "[batch, keys, 128], or of pages [pages, page size, 128]"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _fields, _lengths, _wavejit
+from . import _arrays, _dtypes, _fields, _key_lists, _lengths, _scales, _wavejit
 from ._arrays import DeviceArray
-from ._calls import BSHD, AttentionForwardCall, Call, _cache_type
+from ._calls import Call
 from ._errors import InvalidArgument
 from ._fields import keeps_words
+from ._forward import AttentionForwardCall
+from ._pages import BSHD
 
 if TYPE_CHECKING:
     from ._opened_device import OpenedDevice
@@ -55,7 +57,7 @@ class AttentionLatentCall(AttentionForwardCall):
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.NARROW)
         queries = self._tensor("q", q, element, shape=BSHD, dimensions=(4,), accepted=_dtypes.NARROW)
         alike = (queries._dtype,)
-        cache = _cache_type(k, element, cache_dtype, queries._dtype)
+        cache = _dtypes.cache_type(k, element, cache_dtype, alike)
         keys = self._tensor("k", k, cache, shape="[batch, length, 1, columns], in pages [pages, page size, 1, columns]", dimensions=(4,),
                             accepted=(*alike, *_dtypes.CACHES))
         for field, given, of_field, accepted in (("q_rope", q_rope, element, alike), ("k_rope", k_rope, cache, (keys._dtype,))):
@@ -74,7 +76,7 @@ class AttentionLatentCall(AttentionForwardCall):
         told = self._lengths(queries, keys, query_starts, key_starts, key_lengths, None, block_table is not None, max_query_length,
                              max_key_length, max_total_keys)
         self._table(block_table, table_starts, sequences, told)
-        self._key_lists(queries, indices, counts, slots)
-        self._second_list(queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
-        self._cache_scale("k_scale", k_scale)
+        _key_lists.set_key_lists(self, queries, indices, counts, slots)
+        _key_lists.set_second_list(self, queries, {"second_k": second_k}, second_indices, second_counts, 1, cache, (keys._dtype,))
+        _scales.set_scale(self, "k_scale", k_scale)
         self.lse = self._lse(queries, lse, query_starts)

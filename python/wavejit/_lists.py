@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from . import _fields
+from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from ._arrays import DeviceArray
+    from ._calls import Call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +45,46 @@ class BlockLists:
     keys: int = 64
     shape: tuple[int, int, int] | None = None
     alike: bool = False
+
+
+def set_lists(call: Call, lists: BlockLists) -> None:
+    """Batches, heads and row blocks are those of whatever has a shape that says so."""
+    if not isinstance(lists, BlockLists):
+        raise TypeError(f"lists: a {type(lists).__name__}; accepted: a wavejit.BlockLists")
+    shape = None if lists.shape is None else tuple([_fields.whole("lists.shape", size) for size in lists.shape])
+    for kind, indices, counts, starts in (("", lists.indices, lists.counts, lists.starts),
+                                          ("full_", lists.full_indices, lists.full_counts, lists.full_starts)):
+        if indices is None:
+            if counts is not None or starts is not None:
+                raise InvalidArgument(f"lists: {kind}counts or {kind}starts without {kind}indices; accepted: both, or neither")
+            continue
+        if counts is not None and starts is not None:
+            raise InvalidArgument(f"lists: {kind}counts beside {kind}starts, which say how long each list is; accepted: one of them")
+        entries = _int32(call, f"lists.{kind}indices", indices, 1 if starts is not None else 4, "entries" if starts is not None
+                         else "batch or 1, heads or 1, row blocks, room")
+        call._call.set_number(f"{kind or 'list_'}capacity", entries.shape[-1])
+        if starts is not None:
+            if shape is None:
+                raise InvalidArgument("lists: starts without shape; accepted: shape=(batch or 1, heads or 1, row blocks)")
+            call._numbers(f"lists.{kind}starts", starts, shape[0] * shape[1] * shape[2] + 1, "lists + 1")
+            continue
+        shape = shape or entries.shape[:3]  # type: ignore[assignment]
+        if entries.shape[:3] != tuple(shape):  # type: ignore[arg-type]
+            raise InvalidArgument(f"lists.{kind}indices: shape {entries.shape}; accepted: {[*shape, 'room']}")  # type: ignore[misc]
+        if counts is not None:
+            numbers = _int32(call, f"lists.{kind}counts", counts, 3, "batch or 1, heads or 1, row blocks")
+            if numbers.shape != tuple(shape):  # type: ignore[arg-type]
+                raise InvalidArgument(f"lists.{kind}counts: shape {numbers.shape}; accepted: {[*shape]}")  # type: ignore[misc]
+    if lists.indices is None and lists.full_indices is None or shape is None:
+        raise InvalidArgument("lists: neither indices nor full_indices; accepted: one of them, or both")
+    for field, number in (("list_batches", shape[0]), ("list_heads", shape[1]), ("list_row_blocks", shape[2]), ("list_rows", lists.rows),
+                          ("list_keys", lists.keys)):
+        call._call.set_number(field, number)
+
+
+def _int32(call: Call, field: str, given: Any, dimensions: int, what: str) -> DeviceArray:
+    array = call._int32(field, given)
+    if array.ndim != dimensions or not array._is_dense():
+        raise InvalidArgument(f"{field}: shape {array.shape}, strides {array.strides}; accepted: [{what}], dense")
+    call._call.set_address(call._c_names[field], array._address)
+    return array

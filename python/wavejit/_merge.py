@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _dtypes, _wavejit
+from . import _arrays, _dtypes, _scales, _wavejit
 from ._arrays import DeviceArray
 from ._calls import Call
 from ._errors import InvalidArgument
@@ -49,7 +49,7 @@ class AttentionMergeCall(Call):
             of_out = None
             out = _arrays.allocate(engine, sizes, kind if out is None else _dtypes.named(out, "out", (*wide, *_dtypes.RESULTS)))
         written = self._tensor("out", out, of_out, shape=OUTPUTS, dimensions=(3, 4), output=True, accepted=(*wide, *_dtypes.RESULTS))
-        self._check_output_scale(written._dtype, o_scale)
+        _scales.check_output_scale(written._dtype, o_scale)
         self.out = out
         self.lse = None
         if lse is not None and lse is not False:

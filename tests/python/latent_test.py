@@ -318,6 +318,12 @@ class EightBits(Case):
                 keys = self.wide.astype(numpy.float16) if words.pop("wide", False) else self.bytes
                 ENGINE.attention_latent(self.q, keys, scale=SCALE, **words)
 
+    def test_a_type_of_16_bits_may_be_said_of_the_cache(self):
+        q, cache = ENGINE.empty((1, 1, 16, 576), "bf16"), ENGINE.empty((1, 40, 1, 576), "bf16")
+        self.assertIn("bf16", ENGINE.attention_latent_call(q, cache, scale=SCALE, cache_dtype="bf16").describe())
+        with self.assertRaisesRegex(wavejit.InvalidArgument, "cache_dtype: dtype fp32; accepted: bf16, e4m3"):
+            ENGINE.attention_latent_call(q, cache, scale=SCALE, cache_dtype="fp32")
+
 
 class Refusals(Case):
     def test_refusals(self):

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import _calls, _dtypes, _fields
+from .. import _dtypes, _fields, _forward
 from .._arrays import DeviceArray, dense_strides
 from .._engine import Engine
 from .._errors import Error, InvalidArgument, error_of
+from .._pages import BSHD
 from . import _by_tiles, _seen
 from ._repeats import changed_once
 
@@ -106,7 +107,7 @@ def _sizes(q: torch.Tensor, v: torch.Tensor, k: torch.Tensor | None = None) -> t
     vectorised = k is not None and k.ndim == VECTORISED
     for field, tensor in (("q", q), ("v", v)):
         if tensor.ndim != 4 and not (field == "v" and vectorised and tensor.ndim == VECTORISED):
-            raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: {_calls.BSHD}")
+            raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: {BSHD}")
     batch, rows, heads, _ = q.shape
     return (batch, rows, heads, v.shape[3] if k is None else value_dim(k, v)), (batch, heads, rows)
 
@@ -196,7 +197,7 @@ def copied_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tenso
     _copied_call(engine, q, k, v, out.detach(), False if lse is None else lse.detach(), words).launch()
 
 
-def _copied_call(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor | None, lse: torch.Tensor | bool, words: Words) -> _calls.AttentionForwardCall:
+def _copied_call(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor | None, lse: torch.Tensor | bool, words: Words) -> _forward.AttentionForwardCall:
     for field, tensor in (("k", k), ("v", v), *words.items()):
         if isinstance(tensor, torch.Tensor) and not tensor.is_cpu:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: cpu, where q is")
@@ -368,7 +369,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, v: t
         out = _array(engine, "out", torch.empty(sizes, dtype=out_type(q, v), device=q.device) if into is None else into)
         lse = _array(engine, "lse", torch.empty(lse_sizes, dtype=torch.float32, device=q.device) if into_lse is None else into_lse) if with_lse else False
         # Only the checked fields are kept of it: no memory.
-        call = _calls.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
+        call = _forward.AttentionForwardCall(engine, inputs[0], inputs[1], inputs[2], out, lse=lse, **given)
         known, launch = call._call, call._call.launch_over
         if call.supported():  # else the launch says why not
             workspace = call.workspace_bytes()

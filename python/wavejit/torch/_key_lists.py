@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import _calls, _dtypes
+from .. import _dtypes, _forward
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
 from . import _engines, _dispatch
@@ -126,8 +126,8 @@ def _on_device(engine: Engine, given: dict[str, Any], out: torch.Tensor, lse: to
     if not _dispatch._lies_well(q) or q.data_ptr() % _dispatch.ALIGNED:
         given["q"] = _dispatch._copy(q)
     arrays: dict[str, Any] = {name: _dispatch._array(engine, name, tensor) for name, tensor in given.items()}
-    call = _calls.AttentionForwardCall(engine, arrays.pop("q"), arrays.pop("k"), arrays.pop("v"), _dispatch._array(engine, "out", out),
-                                       lse=False if lse is None else _dispatch._array(engine, "lse", lse), stream=_dispatch.current_stream(q.device), **arrays, **numbers)
+    call = _forward.AttentionForwardCall(engine, arrays.pop("q"), arrays.pop("k"), arrays.pop("v"), _dispatch._array(engine, "out", out),
+                                         lse=False if lse is None else _dispatch._array(engine, "lse", lse), stream=_dispatch.current_stream(q.device), **arrays, **numbers)
     size = call.workspace_bytes() if call.supported() else 0  # else the launch says why not
     if size:
         # Parts of two lists are merged, whatever there is room for.

@@ -12,9 +12,9 @@ import torch
 
 from .. import _dtypes, _latent
 from .._arrays import DeviceArray
-from .._calls import BSHD
 from .._engine import Engine
 from .._errors import InvalidArgument
+from .._pages import BSHD
 from . import _dispatch
 from ._dispatch import Plan, Words
 
