@@ -32,8 +32,7 @@ void bind_call(nb::module_& calls) {
       .def("set_number", &C::set_number, nb::arg("name"), nb::arg("value"))
       .def("set_address", &C::set_address, nb::arg("name"), nb::arg("address"))
       .def("launch", &C::launch, nb::arg("stream"))
-      .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("tensors"), nb::arg("numbers"),
-           nb::arg("workspace_bytes"))
+      .def("launch_over", &C::launch_over, nb::arg("stream"), nb::arg("addresses"), nb::arg("workspace_bytes"))
       .def("launch_with_report", &C::launch_with_report, nb::arg("stream"))
       .def("supported", &C::supported)
       .def("ready", &C::ready)
@@ -42,19 +41,17 @@ void bind_call(nb::module_& calls) {
       .def("workspace_bytes", &C::workspace_bytes);
 }
 
-// The family, the name in C, Python's, what it is set from, and whether launch_over moves it: as a tensor, as an address,
-// not at all.
-using Row = std::tuple<const char*, const char*, const char*, const char*, const char*>;
+// The family, the name in C, Python's, what it is set from, and whether launch_over moves it.
+using Row = std::tuple<const char*, const char*, const char*, const char*, bool>;
 
 template <typename Arguments>
 void add_rows(std::vector<Row>& rows) {
   using Of = Kind<Arguments>;
-  const auto add = [&](std::span<const Field> table, const char* moves) {
+  const auto add = [&](std::span<const Field> table, bool moves) {
     for (const Field& field : table) rows.emplace_back(Of::family, field.name, field.python, field.how, moves);
   };
-  add(Of::tensors, "tensor");
-  add(Of::addresses, "address");
-  add(Of::others, "");
+  add(Call<Arguments>::moved, true);
+  add(Of::others, false);
 }
 
 }  // namespace
@@ -70,7 +67,7 @@ void bind_calls(nb::module_& module) {
           (add_rows<typename Calls::C>(rows), ...);
           return rows;
         },
-        "The fields of every call: its family, the field's name in C, Python's, what it is set from, and as what it moves.");
+        "The fields of every call: its family, the field's name in C, Python's, what it is set from, and whether it moves.");
   };
   bind(std::type_identity<wavejit::Calls>());
   module.def(

@@ -190,8 +190,7 @@ constexpr std::array split_fields = [] {
 
 // ---- Families
 
-// `tensors` and `addresses` are what launch_over moves, in the order in which it takes them; `others` are set by name
-// alone.
+// `tensors` and `addresses` are what launch_over moves; `others` are set by name alone.
 template <typename Arguments>
 struct Kind;
 

@@ -89,6 +89,8 @@ class Call {
  public:
   using Of = Kind<Arguments>;
 
+  static constexpr auto moved = joined(Of::tensors, Of::addresses);
+
   explicit Call(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {}
 
   void set_tensor(const std::string& name, std::uintptr_t address, std::int32_t dtype,
@@ -124,16 +126,16 @@ class Call {
     const Released released;
     check(wavejit::launch(engine_->get(), arguments_, pointer_at<ihipStream_t*>(stream)));
   }
-  // The same call over other memory, in the order of the tables above, and with so much of a workspace; for callers
-  // that keep one call for each shape. The call itself stays as it is, so that threads may share it.
-  using TensorAddresses = std::array<std::uintptr_t, Of::tensors.size()>;
-  using NumberAddresses = std::array<std::uintptr_t, Of::addresses.size()>;
-  void launch_over(std::uintptr_t stream, const TensorAddresses& tensors, const NumberAddresses& numbers,
-                   std::size_t workspace_bytes) const {
+  // The same call over other memory, and with so much of a workspace; for callers that keep one call for each shape.
+  // Addresses by Python's names: what has none is not there. The call itself stays as it is, so that threads may share it.
+  void launch_over(std::uintptr_t stream, const nb::dict& addresses, std::size_t workspace_bytes) const {
     Arguments arguments = arguments_;
     if constexpr (requires { arguments.split; }) arguments.split.workspace_bytes = workspace_bytes;
-    for (std::size_t i = 0; i < tensors.size(); ++i) put_address(&arguments, Of::tensors[i], tensors[i]);
-    for (std::size_t i = 0; i < numbers.size(); ++i) put_address(&arguments, Of::addresses[i], numbers[i]);
+    for (const Field& field : moved) put_address(&arguments, field, 0);
+    PyObject* name = nullptr;
+    PyObject* address = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(addresses.ptr(), &at, &name, &address) != 0;)
+      put_address(&arguments, moved_field(name), nb::cast<std::uintptr_t>(nb::handle(address)));
     const Released released;
     check(wavejit::launch(engine_->get(), arguments, pointer_at<ihipStream_t*>(stream)));
   }
@@ -166,6 +168,21 @@ class Call {
     const Released released;
     check(wavejit_call_workspace(engine_->get(), &arguments_.head, &bytes));
     return bytes;
+  }
+
+  // What moves from call to call, by Python's name. Those that programs write down are interned, and found by their place.
+  static const Field& moved_field(PyObject* name) {
+    static const std::array names = [] {
+      std::array<PyObject*, moved.size()> interned{};
+      std::ranges::transform(moved, interned.begin(),
+                             [](const Field& field) { return PyUnicode_InternFromString(field.python); });
+      return interned;
+    }();
+    auto found = std::ranges::find(names, name);
+    if (found == names.end() && PyUnicode_Check(name) != 0)
+      found = std::ranges::find_if(names, [&](PyObject* known) { return PyUnicode_Compare(known, name) == 0; });
+    if (found != names.end()) return moved[static_cast<std::size_t>(found - names.begin())];
+    throw nb::type_error((nb::cast<std::string>(nb::repr(name)) + " does not move from call to call").c_str());
   }
 
  private:

@@ -90,25 +90,6 @@ class CallKey {
   std::string bytes_;
 };
 
-// Where in a call's arguments an address goes: a row of its kind's tensors, or of its device numbers behind them.
-template <typename Arguments>
-struct Place {
-  using Of = Kind<Arguments>;
-  std::size_t row = 0;
-
-  static Place named(const std::string& name) {
-    for (std::size_t i = 0; i < Of::tensors.size(); ++i)
-      if (name == Of::tensors[i].name) return {i};
-    for (std::size_t i = 0; i < Of::addresses.size(); ++i)
-      if (name == Of::addresses[i].name) return {Of::tensors.size() + i};
-    throw nb::type_error(("'" + name + "' is no field of this call").c_str());
-  }
-  void put(Arguments& arguments, std::uintptr_t address) const {
-    put_address(&arguments, row < Of::tensors.size() ? Of::tensors[row] : Of::addresses[row - Of::tensors.size()],
-                address);
-  }
-};
-
 template <typename Arguments>
 class TorchCalls {
  public:
@@ -117,20 +98,19 @@ class TorchCalls {
   TorchCalls(std::shared_ptr<EngineHandle> engine, std::shared_ptr<TorchTensors> torch)
       : engine_(std::move(engine)), torch_(std::move(torch)) {}
 
-  // From now on `run` knows calls of these shapes. `fields`: the fields of the tensors, then of those among the words,
-  // in their order. `outputs`: tensors as each run makes them. `before`: the value with which an output is filled
+  // From now on `run` knows calls of these shapes. `fields`: Python's names of the tensors, then of those among the
+  // words, in their order. `outputs`: tensors as each run makes them. `before`: the value with which an output is filled
   // before the launch, if a launch may leave rows out, else none. `workspace`: fp32 on the device, and its bytes.
   void remember(int variant, const nb::tuple& tensors, const nb::dict& words, const Call<Arguments>& call,
-                const std::vector<std::string>& fields, const std::vector<std::string>& output_fields,
-                const nb::tuple& outputs, const std::vector<double>& before, const nb::object& workspace_like,
-                std::size_t workspace_bytes) {
+                const nb::list& fields, const nb::list& output_fields, const nb::tuple& outputs,
+                const std::vector<double>& before, const nb::object& workspace_like, std::size_t workspace_bytes) {
     if (!find_addresses(variant, objects_of(tensors), words.ptr()) || addresses_.size() != fields.size()) return;
     auto made = std::make_shared<Seen>();
     Seen& seen = *made;
     seen.arguments = call.arguments();
-    for (const std::string& name : fields) seen.inputs.push_back(Place<Arguments>::named(name));
+    for (const nb::handle name : fields) seen.inputs.push_back(&Call<Arguments>::moved_field(name.ptr()));
     for (std::size_t i = 0; i < output_fields.size(); ++i)
-      seen.outputs.push_back({.place = Place<Arguments>::named(output_fields[i]),
+      seen.outputs.push_back({.field = &Call<Arguments>::moved_field(nb::handle(output_fields[i]).ptr()),
                               .like = LikeTensor(*torch_, outputs[i].ptr()),
                               .before = before.empty() ? std::nullopt : std::optional(before.at(i))});
     if (workspace_bytes != 0) {
@@ -152,7 +132,7 @@ class TorchCalls {
     const std::shared_ptr<const Seen> kept = found->second;  // whatever making tensors calls may forget it
     const Seen& seen = *kept;
     Arguments arguments = seen.arguments;
-    for (std::size_t i = 0; i < addresses_.size(); ++i) seen.inputs[i].put(arguments, addresses_[i]);
+    for (std::size_t i = 0; i < addresses_.size(); ++i) put_address(&arguments, *seen.inputs[i], addresses_[i]);
     const TorchFunctions& functions = torch_->functions();
     nb::object results = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(in_front + seen.outputs.size() + behind)));
     Py_ssize_t place = 0;
@@ -164,7 +144,7 @@ class TorchCalls {
       if (!made || !is_filled(functions, output, made)) return {};
       if (functions.to_python(made.get(), nullptr, &object) != 0) return {};
       add(static_cast<PyObject*>(object));
-      output.place.put(arguments, made.address());
+      put_address(&arguments, *output.field, made.address());
     }
     for (std::size_t i = 0; i < behind; ++i) add(Py_NewRef(Py_None));
     if (seen.workspace.empty()) {
@@ -184,13 +164,13 @@ class TorchCalls {
 
  private:
   struct Output {
-    Place<Arguments> place;
+    const Field* field;
     LikeTensor like;
     std::optional<double> before;
   };
   struct Seen {
     Arguments arguments{};
-    std::vector<Place<Arguments>> inputs;
+    std::vector<const Field*> inputs;
     std::vector<Output> outputs;
     std::vector<LikeTensor> workspace;  // one or none
     std::size_t workspace_bytes = 0;

@@ -201,9 +201,9 @@ for _kind, _field, _told, _how, _ in _wavejit.call_fields():
         _of_family[_told] = _either(_setter(_field, _how), _of_family[_told]) if _told in _of_family else _setter(_field, _how)
 
 
-def moved(family: str, moves: str) -> list[str]:
-    """Fields that launch_over moves, in its order, by Python's names. `moves`: "tensor" or "address"."""
-    return [told for kind, _, told, _, as_what in _wavejit.call_fields() if (kind, as_what) == (family, moves)]
+def moved(family: str, *without: str) -> tuple[str, ...]:
+    """Fields that launch_over moves, but for some, by Python's names."""
+    return tuple([told for kind, _, told, _, moves in _wavejit.call_fields() if kind == family and moves and told not in without])
 
 
 def types_of(family: str) -> dict[str, str]:

@@ -78,9 +78,9 @@ class Road(rocm_test.Case):
         """The output as vLLM has it, on the host."""
         query = rocm(batch.query)
         output = rocm(numpy.full_like(batch.query, 7)) if output is None else output
-        slopes, sinks = implementation.alibi_slopes, implementation.sinks
-        on_device = [None if each is None else rocm(each.numpy()) for each in (slopes, sinks)]
-        wavejit.vllm._calls.attend(implementation.words, batch.metadata(**words), query, rocm(batch.cache), output, *on_device, None)
+        given = {"alibi": implementation.alibi_slopes, "sinks": implementation.sinks}
+        tensors = {name: rocm(each.numpy()) for name, each in given.items() if each is not None}
+        wavejit.vllm._calls.attend(implementation.words, batch.metadata(**words), query, rocm(batch.cache), output, tensors)
         return host(output)
 
     def test_mixes_against_float64_and_nothing_is_copied(self):
@@ -139,7 +139,7 @@ class Road(rocm_test.Case):
 
         def step():
             _cache.append(ENGINE, key, key, tensors[1], slots, "", None)
-            wavejit.vllm._calls.attend(implementation.words, metadata, *tensors, None, None, None)
+            wavejit.vllm._calls.attend(implementation.words, metadata, *tensors, {})
 
         step()
         known = len(ENGINE._plans)
@@ -170,7 +170,7 @@ class Road(rocm_test.Case):
         metadata = WavejitMetadata(tokens, tensors["starts"], tensors["lengths"], tensors["table"], tokens, columns * PAGE, True, SERVING)
 
         def attend():
-            wavejit.vllm._calls.attend(implementation.words, metadata, tensors["query"], tensors["cache"], tensors["output"], None, None, None)
+            wavejit.vllm._calls.attend(implementation.words, metadata, tensors["query"], tensors["cache"], tensors["output"], {})
 
         attend()  # kernels are loaded, and the workspace is there
         stream, graph, ready = (ctypes.c_void_p() for _ in range(3))
@@ -200,7 +200,7 @@ class Road(rocm_test.Case):
             metadata = batch.metadata()
             tensors = rocm(batch.query), rocm(batch.cache), rocm(numpy.zeros_like(batch.query))
             for _ in range(3):  # layers
-                wavejit.vllm._calls.attend(implementation.words, metadata, *tensors, None, None, None)
+                wavejit.vllm._calls.attend(implementation.words, metadata, *tensors, {})
             self.assertEqual(len(rocm_test.ASKED), 1)
         self.close(host(tensors[2]), batch.exact(implementation).numpy())
 

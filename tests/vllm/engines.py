@@ -139,7 +139,7 @@ class Witness:
                                 softcap=kind.softcap, sinks=sinks, slopes=layer_of.alibi_slopes, causal=metadata.causal, **told)
         lengths = self.hold(layer, kind, metadata, output[:rows], exact, size)
         if lengths.numel() > 1:
-            self.by_itself(layer_of, query, kv_cache, metadata, output, scales, self.calls % lengths.numel())
+            self.by_itself(layer_of, query, kv_cache, metadata, output, layer_of.tensors_of(layer, query), self.calls % lengths.numel())
 
     def hold(self, layer, kind, metadata, output, exact, size):
         # P is rounded to the type of V, and so is the output: each once.
@@ -156,7 +156,7 @@ class Witness:
         self.drafts += bool(((lengths > 1) & (lengths <= 8) & (metadata.key_lengths > lengths)).all())
         return lengths
 
-    def by_itself(self, layer_of, query, kv_cache, metadata, output, scales, sequence):
+    def by_itself(self, layer_of, query, kv_cache, metadata, output, tensors, sequence):
         """The same rows over the same cache in a call of their own, by a table that is as short as it may be."""
         begin, end = metadata.query_starts[sequence : sequence + 2].tolist()
         length = metadata.key_lengths[sequence : sequence + 1].clone()
@@ -164,7 +164,7 @@ class Witness:
         single = WavejitMetadata(end - begin, torch.tensor([0, end - begin], dtype=torch.int32), length, metadata.block_table[sequence : sequence + 1, :columns].clone(),
                                            end - begin, int(length), metadata.causal, metadata.serving)
         out = torch.full_like(output[begin:end], float("nan"))
-        _calls.attend(layer_of.words, single, query[begin:end].clone(), kv_cache, out, layer_of.alibi_slopes, layer_of._sinks, scales)
+        _calls.attend(layer_of.words, single, query[begin:end].clone(), kv_cache, out, tensors)
         assert torch.equal(out.view(torch.int16), output[begin:end].view(torch.int16)), f"sequence {sequence} of {metadata.query_starts.tolist()} has other bits alone"
         self.alone += 1
 

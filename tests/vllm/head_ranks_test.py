@@ -155,7 +155,7 @@ class Merged(unittest.TestCase):
                 metadata = self.metadata(ranks, each, table)
                 metadata.serving = serving
                 part, sums = torch.empty(each.rows, HEADS, DIM, dtype=torch.float16), torch.empty(1, HEADS, each.rows)
-                _calls.attend(layer(ranks).words, metadata, torch.from_numpy(each.query), cache, part, None, None, None, sums)
+                _calls.attend(layer(ranks).words, metadata, torch.from_numpy(each.query), cache, part, {}, sums)
                 self.assertTrue(part.isfinite().all())
 
 
@@ -168,10 +168,10 @@ class OnTheDevice(rocm_test.Case):
         out, sums = torch.empty(batch.rows, HEADS, DIM, dtype=torch.float16), torch.empty(1, HEADS, batch.rows)
         with torch.inference_mode(), wavejit.Engine(os.environ["WAVEJIT_DEVICE"]) as copies:
             here = WavejitMetadata(batch.rows, *rows, 1, most, True, _serving.Serving(copies, False))
-            _calls.attend(words, here, torch.from_numpy(batch.query), cache, out, None, None, None, sums)
+            _calls.attend(words, here, torch.from_numpy(batch.query), cache, out, {}, sums)
         there = WavejitMetadata(batch.rows, *(rocm(each.contiguous().numpy()) for each in rows), 1, most, True, _serving.Serving(ENGINE, False))
         found, found_sums = rocm(numpy.zeros((batch.rows, HEADS, DIM), numpy.float16)), rocm(numpy.zeros((1, HEADS, batch.rows), numpy.float32))
-        _calls.attend(words, there, rocm(batch.query), rocm(cache.numpy()), found, None, None, None, found_sums)
+        _calls.attend(words, there, rocm(batch.query), rocm(cache.numpy()), found, {}, found_sums)
         self.assertTrue(numpy.array_equal(host(found).view(numpy.int16), out.numpy().view(numpy.int16)))
         self.assertTrue(numpy.array_equal(host(found_sums).view(numpy.int32), sums.numpy().view(numpy.int32)))
 

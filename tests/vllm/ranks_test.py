@@ -149,7 +149,7 @@ class OnTheDevice(rocm_test.Case):
             want, want_sums = implementation.forward_mqa(torch.from_numpy(q), cache, here, LAYER)
         there = WavejitLatentMetadata(batch.rows, *(rocm(each.contiguous().numpy()) for each in rows), 1, most, True, _serving.Serving(ENGINE, False))
         out, sums = rocm(numpy.zeros((batch.rows, HEADS, LATENT), numpy.float16)), rocm(numpy.zeros((1, HEADS, batch.rows), numpy.float32))
-        _latent_calls.attend(implementation.words, there, rocm(q), None, rocm(cache.numpy()), out, None, None, sums)
+        _latent_calls.attend(implementation.words, there, rocm(q), rocm(cache.numpy()), out, {}, sums)
         self.assertTrue(numpy.array_equal(host(out).view(numpy.int16), want.numpy().view(numpy.int16)))
         self.assertTrue(numpy.array_equal(host(sums)[0].T.copy().view(numpy.int32), want_sums.numpy().view(numpy.int32)))
 

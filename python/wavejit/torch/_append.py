@@ -14,9 +14,7 @@ from .._errors import InvalidArgument, Unsupported
 from . import _engines, _dispatch
 from ._operators import LIBRARY
 
-# In the order of launch_over: wavejit.h's tensors, and its device numbers.
-TENSORS = tuple(_fields.moved("cache_append", "tensor"))
-NUMBERS = tuple(_fields.moved("cache_append", "address"))
+NUMBERS = ("slots", "positions")
 ROTARY = _fields.words_of("cache_append", "rotary")
 INTEGERS = (torch.int32, torch.int64)
 
@@ -95,8 +93,7 @@ def append(engine: Engine, given: dict[str, torch.Tensor | None], rotary: str = 
     launch = engine._plans.get(shapes)
     if launch is None:
         launch = planned(engine, shapes, given, rotary, rotary_base, rotary_dim)
-    address = {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}
-    launch(_dispatch.current_stream(k.device), tuple([address.get(name, 0) for name in TENSORS]), tuple([address.get(name, 0) for name in NUMBERS]), 0)
+    launch(_dispatch.current_stream(k.device), {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}, 0)
 
 
 def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], rotary: str, rotary_base: float, rotary_dim: int) -> Callable[..., None]:

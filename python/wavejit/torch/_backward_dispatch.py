@@ -22,19 +22,16 @@ Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 INPUTS = ("q", "k", "v", "out", "lse", "d_out")
 NUMBERS = ("query_starts", "key_starts", "key_lengths")
 OF_TENSORS = frozenset(("d_lse", "alibi", "sinks", "bias", *NUMBERS))
-# Words that may have a gradient of their own, behind those of q, k and v; the engine calls it d_….
-EXTRAS = ("sinks", "bias")
-# In every combination: the operators' names say which.
+# Words that may have a gradient of their own, behind those of q, k and v; the engine calls it d_…. The operators' names say which.
 COMBINATIONS = ((), ("sinks",), ("bias",), ("sinks", "bias"))
 VARIANTS = {extras: number for number, extras in enumerate(COMBINATIONS)}
-OUTPUTS = {"sinks": "d_sink", "bias": "d_bias"}
 
 
 class Plan(NamedTuple):
     """A call that was checked, without its addresses."""
 
     call: Any  # the extension's
-    launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
+    launch: Callable[..., None]  # stream, addresses by names, bytes of the workspace
     sizes: tuple[tuple[int, ...], ...] | None  # of dq, dk and dv; None: q, k and v are dense, and these are like them
     as_they_lie: bool  # whether the kernels read all tensors as they are
     workspace: int  # bytes
@@ -101,24 +98,15 @@ def _on_device(engine: Engine, inputs: tuple[torch.Tensor, ...], words: dict[str
     if plan.launch is not _nothing:
         _launch(plan, inputs, gradients, others, more)
         if caller is not None and _seen.all_of(others, words) and all([gradient.dtype is words[name].dtype for name, gradient in more.items()]):
-            outputs = dict(zip(("dq", "dk", "dv", *[OUTPUTS[name] for name in extras]), (*gradients, *more.values())))
+            outputs = dict(zip(("dq", "dk", "dv", *[f"d_{name}" for name in extras]), (*gradients, *more.values())))
             _seen.remember(engine, "backward", caller, words, plan, INPUTS, outputs, [0.0] * len(outputs) if plan.clears else ())
     return *gradients, *_in_their_types(more, words)
 
 
 def _launch(plan: Plan, inputs: tuple[torch.Tensor, ...], gradients: Gradients, others: dict[str, torch.Tensor], more: dict[str, torch.Tensor]) -> None:
-    q, k, v, out, lse, d_out = inputs
-    dq, dk, dv = gradients
-    workspace = workspace_of(plan, q.device)
-    d_lse, alibi, sinks, bias, numbers = 0, 0, 0, 0, (0, 0, 0)
-    if others:
-        d_lse, alibi, sinks, bias, *starts = (others[name].data_ptr() if name in others else 0 for name in ("d_lse", "alibi", "sinks", "bias", *NUMBERS))
-        numbers = tuple(starts)
-    d_sinks, d_bias = (more[name].data_ptr() if name in more else 0 for name in EXTRAS)
-    # In the order of launch_over: wavejit.h's tensors, and its device numbers.
-    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), d_out.data_ptr(), lse.data_ptr(), d_lse, dq.data_ptr(), dk.data_ptr(), dv.data_ptr(), alibi,
-               sinks, d_sinks, 0, bias, d_bias)
-    plan.launch(_dispatch.current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), plan.workspace)
+    given = {**dict(zip((*INPUTS, "dq", "dk", "dv"), (*inputs, *gradients))), **others, **{f"d_{name}": gradient for name, gradient in more.items()}}
+    given["workspace"] = workspace_of(plan, inputs[0].device)
+    plan.launch(_dispatch.current_stream(inputs[0].device), {name: tensor.data_ptr() for name, tensor in given.items()}, plan.workspace)
 
 
 def workspace_of(plan: Plan, device: torch.device) -> torch.Tensor:

@@ -21,13 +21,10 @@ from . import _by_tiles, _seen
 from ._repeats import changed_once
 
 Words = Mapping[str, Any]
-# In the order of launch_over: wavejit.h's tensors behind q, k, v, o and lse, and its device numbers.
 FAMILY = "attention_forward"
-TENSORS = tuple(_fields.moved(FAMILY, "tensor")[5:])
-NUMBERS = tuple(_fields.moved(FAMILY, "address")[:-1])
-NO_TENSORS = (0,) * len(TENSORS)
-NO_NUMBERS = (0,) * (len(NUMBERS) + 1)  # and the workspace
-OF_TENSORS = frozenset((*TENSORS, *NUMBERS))
+# The words that are tensors.
+TENSORS = _fields.moved(FAMILY, "q", "k", "v", "out", "lse", "workspace")
+OF_TENSORS = frozenset(TENSORS)
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
@@ -39,9 +36,8 @@ CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
 WRITTEN = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, INTEGERS)  # of a caller's out, beside o_scale
 TYPES = {"fp32": torch.float32, "int32": torch.int32}
 # What rows tell, and of what is set by code: scales of 8 bits; starts and tables.
-DTYPES = {**dict.fromkeys(("k_scale", "v_scale", "q_scale"), torch.float32), **dict.fromkeys(NUMBERS, torch.int32),
+DTYPES = {**dict.fromkeys(("k_scale", "v_scale", "q_scale"), torch.float32), **dict.fromkeys(("query_starts", "key_starts", "block_table", "table_starts"), torch.int32),
           **{field: TYPES[kind] for field, kind in _fields.types_of(FAMILY).items() if kind in TYPES}}
-DTYPES.pop("causal_flags")
 FLAGS = (torch.bool, torch.int8, torch.uint8)  # of causal_flags
 LEAST_WORKSPACE = 256  # bytes: one that has room for nothing leaves keys whole
 # What rows of packed queries that are no sequence's have in out and in LSE: no launch writes them.
@@ -57,7 +53,7 @@ class Plan(NamedTuple):
     """A call that was checked, without its addresses."""
 
     call: Any  # the extension's
-    launch: Callable[..., None]  # stream, addresses of tensors, of numbers, bytes of the workspace
+    launch: Callable[..., None]  # stream, addresses by names, bytes of the workspace
     out: tuple[int, ...]
     lse: tuple[int, ...]
     dense: tuple[bool, bool, bool]  # q, k and v: whether the kernel reads them as they lie
@@ -76,7 +72,7 @@ def current_stream(device: torch.device) -> int:
 
 def engine_words(words: Words) -> dict[str, Any]:
     """What `Engine.attention_forward` takes, from what the operators take."""
-    given = {name: words[name] for name in ("scale", "causal", "splits", "bias_by_tile", *TENSORS, *NUMBERS) if words.get(name) is not None}
+    given = {name: words[name] for name in ("scale", "causal", "splits", "bias_by_tile", *TENSORS) if words.get(name) is not None}
     left, right = words.get("window_left", -1), words.get("window_right", -1)
     if left != -1 or right != -1:
         given["window"] = tuple(None if side == -1 else side for side in (left, right))
@@ -254,7 +250,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
         return _on_device(engine, q, k, v, with_lse, words, None)
     out, lse = _launched(plan, q, k, v, with_lse, others)
     if caller is not None and plan.call is not None and plan.dense == READ_AS_THEY_LIE and "mask" not in words and _seen.all_of(others, told):
-        outputs = {"o": out, "lse": lse} if with_lse else {"o": out}
+        outputs = {"out": out, "lse": lse} if with_lse else {"out": out}
         _seen.remember(engine, "forward", caller, told, plan, "qkv", outputs, OF_NO_SEQUENCE[: len(outputs)] if plan.clears else ())
     return out, lse
 
@@ -276,11 +272,16 @@ def launched_into(engine: Engine, q: torch.Tensor, k: torch.Tensor, v: torch.Ten
     q, k, v = (tensor if well and tensor.data_ptr() % ALIGNED == 0 else _copy(tensor) for tensor, well in zip((q, k, v), plan.dense))
     if workspace is None and plan.workspace:
         workspace = _workspace(plan, q.device)
-    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
-    tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
-    numbers = tuple([others[name].data_ptr() if name in others else 0 for name in NUMBERS])
-    given = (0, 0) if workspace is None else (workspace.data_ptr(), workspace.numel() * workspace.element_size())
-    plan.launch(current_stream(q.device), tensors, (*numbers, given[0]), given[1])
+    launch(plan, {"q": q, "k": k, "v": v, "out": out, "lse": lse, **others}, workspace)
+
+
+def launch(plan: Plan, given: Mapping[str, torch.Tensor | None], workspace: torch.Tensor | None) -> None:
+    """A call that was checked, over these tensors by their names."""
+    at = {name: tensor.data_ptr() for name, tensor in given.items() if tensor is not None}
+    room = 0
+    if workspace is not None:
+        at["workspace"], room = workspace.data_ptr(), workspace.numel() * workspace.element_size()
+    plan.launch(current_stream(given["q"].device), at, room)  # type: ignore[union-attr]
 
 
 def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, with_lse: bool, others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
@@ -293,25 +294,7 @@ def _launched(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, wit
         clear(out, lse)
     if 0 in plan.out:
         return out, lse
-    if plan.workspace:
-        return _launched_in_workspace(plan, q, k, v, out, lse, others)
-    tensors: tuple[int, ...] = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
-    if others:
-        tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
-        numbers = *[others[name].data_ptr() if name in others else 0 for name in NUMBERS], 0
-        plan.launch(current_stream(device), tensors, numbers, 0)
-    else:
-        plan.launch(current_stream(device), (*tensors, *NO_TENSORS), NO_NUMBERS, 0)
-    return out, lse
-
-
-def _launched_in_workspace(plan: Plan, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None,
-                           others: dict[str, torch.Tensor]) -> tuple[torch.Tensor, Any]:
-    workspace = _workspace(plan, q.device)
-    tensors = (q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), 0 if lse is None else lse.data_ptr())
-    numbers = tuple([others[name].data_ptr() if name in others else 0 for name in NUMBERS])
-    tensors += tuple([others[name].data_ptr() if name in others else 0 for name in TENSORS])
-    plan.launch(current_stream(q.device), tensors, (*numbers, workspace.data_ptr()), workspace.numel() * workspace.element_size())
+    launch(plan, {"q": q, "k": k, "v": v, "out": out, "lse": lse, **others}, _workspace(plan, device) if plan.workspace else None)
     return out, lse
 
 

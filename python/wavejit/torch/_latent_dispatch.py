@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .. import _dtypes, _latent
+from .. import _dtypes, _fields, _latent
 from .._arrays import DeviceArray
 from .._engine import Engine
 from .._errors import InvalidArgument
@@ -21,7 +21,7 @@ from ._dispatch import Plan, Words
 NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_starts")
 LISTS = ("indices", "counts", "second_indices", "second_counts")
 LIKE_K = ("k_rope", "second_k")
-OF_TENSORS = frozenset((*NUMBERS, *LISTS, *LIKE_K, "q_rope", "sinks", "k_scale"))
+OF_TENSORS = frozenset(_fields.moved("attention_latent", "q", "k", "out", "lse", "workspace"))
 DTYPES = {"sinks": torch.float32, "k_scale": torch.float32, **dict.fromkeys((*NUMBERS, *LISTS), torch.int32)}
 # What a word that is not given says, where it is not what the engine takes for that.
 UNSAID = {"causal_prefix": -1, "softcap": 0.0, "value_dim": 0, "max_query_length": 0, "max_key_length": 0, "max_total_keys": 0}
@@ -122,13 +122,7 @@ def _on_device(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch.Tens
     out, lse = _cleared(out, _made(q, out, with_lse, plan.out, plan.lse), words)
     if 0 in plan.out:
         return out, lse
-    workspace = _dispatch._workspace(plan, q.device) if plan.workspace else None
-    address = {name: tensor.data_ptr() for name, tensor in others.items()}
-    # In the order of launch_over: wavejit.h's tensors, and its device numbers.
-    tensors = (q.data_ptr(), address.get("q_rope", 0), k.data_ptr(), out.data_ptr(), address.get("k_rope", 0), 0 if lse is None else lse.data_ptr(),
-               address.get("sinks", 0), address.get("second_k", 0), address.get("k_scale", 0))
-    numbers = (*(address.get(name, 0) for name in NUMBERS), 0 if workspace is None else workspace.data_ptr(), *(address.get(name, 0) for name in LISTS))
-    plan.launch(_dispatch.current_stream(q.device), tensors, numbers, 0 if workspace is None else workspace.numel() * workspace.element_size())
+    _dispatch.launch(plan, {"q": q, "k": k, "out": out, "lse": lse, **others}, _dispatch._workspace(plan, q.device) if plan.workspace else None)
     return out, lse
 
 

@@ -16,8 +16,6 @@ from .._engine import Engine
 from .._errors import Unsupported
 
 CALLS = {"forward": _wavejit.TorchForwardCalls, "backward": _wavejit.TorchBackwardCalls}
-# What wavejit.h calls inputs, words and outputs that have another name here.
-FIELDS = {"out": "o", "d_out": "d_o", "sinks": "sink"}
 # Beyond, Python asks for a workspace: no room is an exception there, and a call that splits keys asks for less.
 LARGEST_WORKSPACE = 16 << 20
 
@@ -57,7 +55,6 @@ def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any]
     if calls is None:
         calls = engine._torch_calls[kind] = CALLS[kind](engine._open(), TORCH)
     among = [name for name, value in words.items() if isinstance(value, torch.Tensor)]
-    fields = [FIELDS.get(name, name) for name in (*names, *among)]
     like = torch.empty(0, dtype=torch.float32, device=caller.tensors[0].device) if plan.workspace else None
     made = tuple([change(tensor) for change, tensor in zip(caller.outside, outputs.values())])
-    calls.remember(caller.variant, caller.tensors, words, plan.call, fields, list(outputs), made, list(before), like, plan.workspace)
+    calls.remember(caller.variant, caller.tensors, words, plan.call, [*names, *among], list(outputs), made, list(before), like, plan.workspace)

@@ -45,18 +45,18 @@ def append(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_cache: tor
 
 def _on_device(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scales: Scales | None, tokens: bool) -> None:
     rows = slots.shape[0]
-    shapes = ("vllm append", rows, key.stride(), value.stride(), kv_cache.shape, kv_cache.stride(), cache, tokens, slots.dtype)
+    shapes = ("vllm append", rows, key.stride(), value.stride(), kv_cache.shape, kv_cache.stride(), cache, tokens, slots.dtype, *([] if scales is None else [scale.shape for scale in scales]))
     launch = engine._plans.get(shapes)
     if launch is None:
         launch = _append.planned(engine, shapes, _given(key, value, kv_cache, slots, cache, scales, tokens), "", 0.0, 0)
     k = kv_cache.data_ptr()
+    at = {"k": key.data_ptr(), "v": value.data_ptr(), "k_cache": k, "v_cache": k + key.shape[-1] * kv_cache.element_size(), "slots": slots.data_ptr()}
     if tokens:
-        behind = k + key.shape[-1] + value.shape[-1]
-        k_scale, v_scale = behind, behind + 4
-    else:
-        k_scale, v_scale = (0, 0) if scales is None else (scales[0].data_ptr(), scales[1].data_ptr())
-    tensors = (key.data_ptr(), value.data_ptr(), k, k + key.shape[-1] * kv_cache.element_size(), 0, 0, 0, 0, k_scale, v_scale)
-    launch(_dispatch.current_stream(key.device), tensors, (slots.data_ptr(), 0), 0)
+        at["k_scale"] = k + key.shape[-1] + value.shape[-1]
+        at["v_scale"] = at["k_scale"] + 4
+    elif scales is not None:
+        at["k_scale"], at["v_scale"] = scales[0].data_ptr(), scales[1].data_ptr()
+    launch(_dispatch.current_stream(key.device), at, 0)
 
 
 def _given(key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scales: Scales | None,

@@ -34,12 +34,13 @@ def _on_device(engine: Engine, latent: torch.Tensor, rope: torch.Tensor, kv_cach
         launch = _append.planned(engine, shapes, _given(latent, rope, kv_cache, slots, kind, scale), "", 0.0, 0)
     row, columns, of_scale = kv_cache.data_ptr(), latent.shape[-1], 0 if scale is None else scale.data_ptr()
     if kind.rows:
-        tensors = (rope.data_ptr(), latent.data_ptr(), row, 0, 0, 0, 0, 0, 0, 0)
+        at = {"k": rope.data_ptr(), "v": latent.data_ptr(), "k_cache": row}
     elif kv_cache.shape[2] == columns:
-        tensors = (latent.data_ptr(), 0, row, 0, 0, 0, 0, 0, of_scale, 0)
+        at = {"k": latent.data_ptr(), "k_cache": row, "k_scale": of_scale}
     else:
-        tensors = (rope.data_ptr(), latent.data_ptr(), row + columns * kv_cache.element_size(), row, 0, 0, 0, 0, of_scale, of_scale)
-    launch(_dispatch.current_stream(kv_cache.device), tensors, (slots.data_ptr(), 0), 0)
+        at = {"k": rope.data_ptr(), "v": latent.data_ptr(), "k_cache": row + columns * kv_cache.element_size(), "v_cache": row, "k_scale": of_scale, "v_scale": of_scale}
+    at["slots"] = slots.data_ptr()
+    launch(_dispatch.current_stream(kv_cache.device), at, 0)
 
 
 def _given(latent: torch.Tensor, rope: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, kind: LatentKind, scale: torch.Tensor | None) -> dict[str, torch.Tensor | None]:

@@ -51,12 +51,11 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         """q [rows, heads, columns], or the latent's columns and the rope's by themselves, which are read where they lie. Where ranks share
         keys also LSE [rows, heads], natural logarithms; −∞ of a row that has no key here."""
         latent, rope = q if isinstance(q, tuple) else (q, None)
-        if rope is not None and rope.shape[-1] == 0:
-            rope = None
         out = attn_metadata.output(latent, self.kv_lora_rank)
         sums = torch.full((1, latent.shape[1], latent.shape[0]), float("-inf"), dtype=torch.float32, device=latent.device) if self.kind.lse else None
         if latent.shape[0]:
-            _latent_calls.attend(self.words, attn_metadata, latent, rope, kv_c_and_k_pe_cache, out, self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0]), sums)
+            given = {"q_rope": None if rope is None or rope.shape[-1] == 0 else rope, "k_scale": self.scale_of_cache(layer._k_scale), "indices": self.lists(latent.shape[0])}
+            _latent_calls.attend(self.words, attn_metadata, latent, kv_c_and_k_pe_cache, out, {name: tensor for name, tensor in given.items() if tensor is not None}, sums)
         return out, None if sums is None else sums[0].T.contiguous()
 
     def do_kv_cache_update(self, kv_c_normed: torch.Tensor, k_pe: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor, kv_cache_dtype: str,

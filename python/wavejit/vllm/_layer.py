@@ -86,26 +86,38 @@ class WavejitAttention(AttentionImpl[Any]):
             raise Unsupported("wavejit.vllm: output_scale: this layer writes no output of 8 bits; accepted: none (vLLM fuses it only where a layer says it can)")
         if attn_metadata is None:  # vLLM looks how much memory a step takes
             return output.zero_()
-        slopes = self.alibi_slopes
-        if slopes is not None and slopes.device != query.device:
-            slopes = self.alibi_slopes = slopes.to(query.device)
-        if self.sinks is not None and self._sinks is None:
-            self.process_weights_after_loading(query.dtype)
-        scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
+        tensors = self.tensors_of(layer, query)
         if self.kind.lse:
-            return self._of_ranks(attn_metadata, query, kv_cache, output, scales)
-        words = self.words if output_scale is None or self.narrow_words is None else self.narrow_words
-        _calls.attend(words, attn_metadata, query, kv_cache, output, slopes, self._sinks, scales, None, output_scale)
+            return self._of_ranks(attn_metadata, query, kv_cache, output, tensors)
+        words = self.words
+        if output_scale is not None and self.narrow_words is not None:
+            words, tensors["o_scale"] = self.narrow_words, output_scale
+        _calls.attend(words, attn_metadata, query, kv_cache, output, tensors)
         return output
 
-    def _of_ranks(self, metadata: Any, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, scales: Any) -> torch.Tensor:
+    def tensors_of(self, layer: Any, query: torch.Tensor) -> _calls.Tensors:
+        """What the layer gives to its calls, where the queries are."""
+        tensors: _calls.Tensors = {}
+        if self.alibi_slopes is not None:
+            if self.alibi_slopes.device != query.device:
+                self.alibi_slopes = self.alibi_slopes.to(query.device)
+            tensors["alibi"] = self.alibi_slopes
+        if self.sinks is not None:
+            if self._sinks is None:
+                self.process_weights_after_loading(query.dtype)
+            tensors["sinks"] = self._sinks  # type: ignore[assignment]
+        if self.kind.cache and not self.kind.tokens:
+            tensors["k_scale"], tensors["v_scale"] = layer._k_scale, layer._v_scale
+        return tensors
+
+    def _of_ranks(self, metadata: Any, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, tensors: _calls.Tensors) -> torch.Tensor:
         """The heads of all ranks over this rank's keys; then this rank's heads over all keys."""
         rows = metadata.num_actual_tokens
         query = _ranks.gathered(query[:rows])
         # Rows behind the last sequence, which a padded step has, are written by no call, and are merged with the others.
         part = query.new_zeros((rows, query.shape[1], self.kind.value_dim))
         sums = torch.full((1, query.shape[1], rows), float("-inf"), dtype=torch.float32, device=query.device)
-        _calls.attend(self.words, metadata, query, kv_cache, part, None, None, scales, sums)
+        _calls.attend(self.words, metadata, query, kv_cache, part, tensors, sums)
         output[:rows].copy_(_ranks.merged(part, sums[0].T.contiguous(), self.by_all_to_all))
         return output
 
