@@ -98,9 +98,9 @@ class Into(unittest.TestCase):
             out, lse = torch.zeros(2, 7, 4, 64).to(kind), torch.empty(2, 4, 7)
             OPERATORS.attention_forward_out(self.q, self.k, self.v, out, lse, causal=True, o_scale=scale)
             self.assertTrue(torch.equal(out.view(torch.uint8), wanted.to(kind).view(torch.uint8)))
-            self.refuses("o_scale: None beside out of", OPERATORS.attention_forward_out, self.q, self.k, self.v, out)
-            self.refuses(r"o_scale: torch.float32, shape \(2,\)", OPERATORS.attention_forward_out, self.q, self.k, self.v, out, o_scale=torch.ones(2))
-        self.refuses("o_scale: given beside out of torch.float16", OPERATORS.attention_forward_out, self.q, self.k, self.v, torch.empty_like(self.q), o_scale=scale)
+            self.refuses("o_scale is missing beside out of", OPERATORS.attention_forward_out, self.q, self.k, self.v, out)
+            self.refuses(r"o_scale: shape \(2,\); accepted: one element", OPERATORS.attention_forward_out, self.q, self.k, self.v, out, o_scale=torch.ones(2))
+        self.refuses("o_scale: an array beside out of fp16", OPERATORS.attention_forward_out, self.q, self.k, self.v, torch.empty_like(self.q), o_scale=scale)
 
     def test_refused_by_name(self):
         call, out = OPERATORS.attention_forward_out, torch.empty_like(self.q)

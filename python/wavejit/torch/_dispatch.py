@@ -22,9 +22,11 @@ from ._repeats import changed_once
 
 Words = Mapping[str, Any]
 FAMILY = "attention_forward"
-# The words that are tensors.
+# The words that are tensors; those of every operator, which makes `mask` of a bias itself; and that of a caller's out.
 TENSORS = _fields.moved(FAMILY, "q", "k", "v", "out", "lse", "workspace")
 OF_TENSORS = frozenset(TENSORS)
+OF_OUT = ("o_scale",)
+OF_OPERATORS = tuple([name for name in TENSORS if name not in ("mask", *OF_OUT)])
 # Shapes that are remembered for an engine; then they are forgotten all at once. Decoding makes one for each length.
 SHAPES = 4096
 ALIGNED = 16  # bytes
@@ -33,7 +35,7 @@ EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, tor
 QUERIES = (*ELEMENTS, torch.float8_e4m3fn)  # the last beside k and v of its own
 INTEGERS = torch.int8  # of q and k, beside v of 16 bits, or of k and v
 CACHES = (*EIGHT_BITS, INTEGERS)  # of k and v
-WRITTEN = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, INTEGERS)  # of a caller's out, beside o_scale
+WRITTEN = (torch.float8_e4m3fn, torch.float8_e4m3fnuz, INTEGERS)  # of a caller's out, beside a scale
 TYPES = {"fp32": torch.float32, "int32": torch.int32}
 # What rows tell, and of what is set by code: scales of 8 bits; starts and tables.
 DTYPES = {**dict.fromkeys(("k_scale", "v_scale", "q_scale"), torch.float32), **dict.fromkeys(("query_starts", "key_starts", "block_table", "table_starts"), torch.int32),

@@ -30,8 +30,7 @@ WITH_A_CONSTANT_BIAS = ", Tensor? bias=None"
 # The forward operators' words that change a gradient; the other words change none.
 WORDS = frozenset(("scale", "causal", "window_left", "window_right", "causal_prefix", "softcap", "max_query_length", "max_key_length"))
 SAVED = frozenset(("alibi", "bias", *_backward_dispatch.NUMBERS))
-TENSORS = frozenset(("bias", "alibi", "sinks", "query_starts", "key_starts", "key_lengths", "first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
-WITHOUT_BACKWARD = frozenset(("first_keys", "block_table", "causal_flags", "k_scale", "v_scale", "q_scale"))
+WITHOUT_BACKWARD = _dispatch.OF_TENSORS - SAVED - {"sinks"}
 HEAD_DIMS = ((64, 64), (128, 128), (192, 128), (256, 256))  # of q and k, of v
 INSTEAD = "torch.no_grad(), torch.inference_mode(), or detach()"
 SLOPES = "{}: they require grad, and slopes have no gradient: they are constants of a model, and no kernel sums over their scores; accepted: detach()"
@@ -66,7 +65,7 @@ def without_an_operator(q: torch.Tensor, words: dict[str, Any]) -> bool:
         and not _function_modes()
         and not _autocast()
         and not _profiled()
-        and (only_numbers(words) or all([type(value) in PLAIN or (name in TENSORS and type(value) in PLAIN_TENSORS) for name, value in words.items()]))
+        and (only_numbers(words) or all([type(value) in PLAIN or (name in _dispatch.OF_TENSORS and type(value) in PLAIN_TENSORS) for name, value in words.items()]))
     )
 
 

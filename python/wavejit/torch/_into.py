@@ -11,33 +11,28 @@ from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from . import _engines, _no_dims, _operators, _dispatch
 from ._faces import Face
 
-WORDS = _operators.ARGUMENTS.split(" *, ", 1)[1]
-_operators.LIBRARY.define(f"attention_forward_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!)? lse=None, Tensor(c!)? workspace=None, *, {WORDS}, Tensor? o_scale=None) -> ()",
+WORDS = ", ".join([_operators.WORDS, *[f"Tensor? {name}=None" for name in _dispatch.OF_OUT]])
+_operators.LIBRARY.define(f"attention_forward_out(Tensor q, Tensor k, Tensor v, Tensor(a!) out, Tensor(b!)? lse=None, Tensor(c!)? workspace=None, *, {WORDS}) -> ()",
                           tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def check_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None,
-                  o_scale: torch.Tensor | None = None) -> None:
+def check_outputs(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None, workspace: torch.Tensor | None) -> None:
+    """What the engine would say of them by its own names, or not at all. Of the words beside them it says it itself."""
     sizes, lse_sizes = _dispatch._sizes(q, v, k)
     accepted = (_dispatch.out_type(q, v), torch.float32, *_dispatch.WRITTEN)
     if tuple(out.shape) != sizes or out.dtype not in accepted:
         raise InvalidArgument(f"out: {out.dtype}, shape {tuple(out.shape)}; accepted: {' or '.join(map(str, accepted))}, {sizes}")
-    if (out.dtype in _dispatch.WRITTEN) != (o_scale is not None):
-        raise InvalidArgument(f"o_scale: {'None' if o_scale is None else 'given'} beside out of {out.dtype}; accepted: "
-                              f"{'a tensor of one element in torch.float32' if o_scale is None else 'None'}")
-    if o_scale is not None and (o_scale.numel() != 1 or o_scale.dtype is not torch.float32):
-        raise InvalidArgument(f"o_scale: {o_scale.dtype}, shape {tuple(o_scale.shape)}; accepted: torch.float32 of one element")
     if lse is not None and (tuple(lse.shape) != lse_sizes or lse.dtype is not torch.float32):
         raise InvalidArgument(f"lse: {lse.dtype}, shape {tuple(lse.shape)}; accepted: torch.float32, {lse_sizes}")
     if workspace is not None and not workspace.is_contiguous():
         raise InvalidArgument(f"workspace: strides {workspace.stride()}; accepted: numbers side by side, of any type")
-    for field, tensor in (("out", out), ("lse", lse), ("workspace", workspace), ("o_scale", o_scale)):
+    for field, tensor in (("out", out), ("lse", lse), ("workspace", workspace)):
         if tensor is not None and tensor.device != q.device:
             raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
 
 
 def _run(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor | None = None, workspace: torch.Tensor | None = None, **words: Any) -> None:
-    check_outputs(q, k, v, out, lse, workspace, words.get("o_scale"))
+    check_outputs(q, k, v, out, lse, workspace)
     if 0 in out.shape and (lse is None or 0 in lse.shape):
         return
     if _no_dims.are_there(q, k, v):

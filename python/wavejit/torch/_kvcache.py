@@ -291,7 +291,7 @@ ARGUMENTS = (
     "Tensor q, Tensor k_cache, Tensor v_cache, Tensor cache_seqlens, Tensor? cache_batch_idx, Tensor? cache_leftpad, Tensor? pages, SymInt page, SymInt room, "
     "SymInt new_keys, SymInt positions, SymInt rows_of_positions, Tensor? out, bool lse"
 )
-_operators.LIBRARY.define(f"kv_cache_slots({ARGUMENTS}, *, {_into.WORDS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+_operators.LIBRARY.define(f"kv_cache_slots({ARGUMENTS}, *, {_operators.WORDS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 
 
 def slots(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, new: New, out: torch.Tensor | None, with_lse: bool,

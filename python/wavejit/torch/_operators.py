@@ -24,13 +24,12 @@ from ._faces import Face
 from ._repeats import changed_once
 
 # bias: also bool, True where a key is seen. A window of −1 has no limit, a prefix of −1 is none, a length and a number of a kind of masks of 0 are not told. Hints: names, with commas between.
-ARGUMENTS = (
-    "Tensor q, Tensor k, Tensor v, *, float? scale=None, bool causal=False, SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, "
-    "float softcap=0.0, Tensor? bias=None, Tensor? alibi=None, Tensor? sinks=None, Tensor? query_starts=None, Tensor? key_starts=None, "
-    "Tensor? key_lengths=None, Tensor? first_keys=None, Tensor? block_table=None, SymInt max_query_length=0, SymInt max_key_length=0, int splits=0, "
-    "Tensor? k_scale=None, Tensor? v_scale=None, Tensor? q_scale=None, str score_rounding='fp32', Tensor? table_starts=None, SymInt max_total_keys=0, "
-    + "".join([f"SymInt {kind}=0, " for kind in _fields.MASK_KINDS]) + "Tensor? causal_flags=None, str hints=''"
-)
+WORDS = ", ".join([
+    "float? scale=None, bool causal=False, SymInt window_left=-1, SymInt window_right=-1, SymInt causal_prefix=-1, float softcap=0.0, SymInt max_query_length=0, "
+    "SymInt max_key_length=0, SymInt max_total_keys=0, int splits=0, str score_rounding='fp32', str hints=''",
+    *[f"SymInt {kind}=0" for kind in _fields.MASK_KINDS], *[f"Tensor? {name}=None" for name in _dispatch.OF_OPERATORS],
+])  # fmt: skip
+ARGUMENTS = f"Tensor q, Tensor k, Tensor v, *, {WORDS}"
 LIBRARY: Any = torch.library.Library("wavejit", "DEF")  # type: ignore[no-untyped-call,unused-ignore]
 LIBRARY.define(f"attention_forward({ARGUMENTS}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 LIBRARY.define(f"attention_forward_lse({ARGUMENTS}) -> (Tensor, Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
