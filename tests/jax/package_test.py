@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+from typing_test import told_and_not_there
+
 import wavejit
 import wavejit.jax
 
@@ -48,6 +50,7 @@ class Public(unittest.TestCase):
                 continue
             signature = inspect.signature(function)
             self.assertTrue(function.__doc__, name)
+            self.assertEqual(told_and_not_there(function), set(), name)
             self.assertIsNot(signature.return_annotation, inspect.Signature.empty)
             for parameter in signature.parameters.values():
                 self.assertIsNot(parameter.annotation, inspect.Parameter.empty, f"{name}: {parameter.name}")

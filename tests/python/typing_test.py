@@ -15,6 +15,15 @@ def arguments_of(node):
     return [argument.arg for argument in node.args.args]
 
 
+def told_and_not_there(function):
+    """Arguments of the engine's calls that rows in a function's docstring tell, and that the function has not."""
+    there, found = inspect.signature(function).parameters, set()
+    for family, kind in _engine.FAMILIES.items():
+        headings = [heading for heading, said in _documented.rows_of(family) if _documented.as_text(heading, said) in function.__doc__]
+        found.update(name for heading in headings for name in _documented.told_in(heading, inspect.signature(kind).parameters) if name not in there)
+    return found
+
+
 class Stub(unittest.TestCase):
     def test_it_has_what_the_extension_has(self):
         stub = ast.parse((PACKAGE / "_wavejit.pyi").read_text())

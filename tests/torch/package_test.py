@@ -12,6 +12,7 @@ import sys
 import unittest
 
 import torch
+from typing_test import told_and_not_there
 
 import wavejit
 import wavejit.torch
@@ -45,6 +46,7 @@ class Public(unittest.TestCase):
                 function = getattr(module, name)
                 signature = inspect.signature(function)
                 self.assertTrue(function.__doc__, name)
+                self.assertEqual(told_and_not_there(function), set(), name)
                 self.assertIsNot(signature.return_annotation, inspect.Signature.empty)
                 for parameter in signature.parameters.values():
                     self.assertIsNot(parameter.annotation, inspect.Parameter.empty, f"{name}: {parameter.name}")

@@ -12,7 +12,7 @@ import numpy
 from jax import numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from .. import _dtypes, _masks
+from .. import _documented, _dtypes, _masks
 from .._errors import InvalidArgument, Unsupported
 from .._fields import CAUSAL, FLAGS, MOST_KEYS, PREFIX, SCALE_IS_ZERO, WINDOW, in_fp32, shown, whole, whole_or_none
 from .._other_names import refuses_by_name
@@ -33,6 +33,7 @@ Operands = dict[str, Any]
 
 
 @refuses_by_name
+@_documented.with_rows_of("attention_forward")
 def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: bool = False, window: Sequence[int | None] | None = None,
               causal_prefix: int | None = None, softcap: float | None = None, bias: Any = None, alibi: Any = None, sinks: Any = None, lse: bool = False,
               query_starts: Any = None, key_starts: Any = None, key_lengths: Any = None, block_table: Any = None, max_query_length: int | None = None,
@@ -43,17 +44,14 @@ def attention(q: Any, k: Any, v: Any, *, scale: float | None = None, causal: boo
         float16 or bfloat16, and k and v also both of 8 bits (float8, int8), which is widened exactly and has no gradient. q may be float32
         beside them: it is rounded once to their type, which is the result's, and has no gradient then. Head dims are
         multiples of 8 up to 256; gradients have 64, 128, 256, and 192 with 128 of v. Hq is a multiple of Hkv.
-    scale, causal, window, causal_prefix, softcap, splits
-        Numbers of the program, not of an array. scale is 1 / sqrt(D) by default. Causal: the last row stands at the last key, or row 0 at key
-        `causal_prefix`. window: (left, right) keys around the diagonal, None for no limit.
-    bias [B or 1, Hq or 1, Sq or 1, Sk or 1]
-        bool: True where a key takes part. Else added to the scores: float32 as it stands, others rounded to q's type. Has a gradient.
-    sinks [Hq], alibi [Hq] or [B or 1, Hq]
-        float32. One more logit of each row, which has a gradient; slopes, which have none.
+    {scale}
+    {causal}
+    {softcap}
+        scale, causal, window, causal_prefix, softcap and splits are numbers of the program, not of an array. A bias may be bool, True where a key
+        takes part, and 1 in place of Sq or Sk; numbers of another type are rounded to q's. It has a gradient, sinks have one, slopes none.
     query_starts, key_starts [sequences + 1], int32
         Packed: q is [1, rows of all, Hq, D], and sequence b has rows starts[b] … starts[b + 1] - 1. Rows behind the last are 0.
-    key_lengths [B], int32
-        How many keys of each sequence count.
+    {key_lengths}
     block_table [B, columns], int32
         k and v are pages, [pages, page size, Hkv, D]. Beside key_lengths; no gradient.
     max_query_length, max_key_length

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import _append, _dtypes, _fields
+from .. import _append, _documented, _dtypes, _fields
 from .._arrays import DeviceArray
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
@@ -19,14 +19,23 @@ ROTARY = _fields.words_of("cache_append", "rotary")
 INTEGERS = (torch.int32, torch.int64)
 
 
+@_documented.with_rows_of("cache_append")
 def cache_append(k: torch.Tensor, v: torch.Tensor | None, k_cache: torch.Tensor, v_cache: torch.Tensor | None, slots: torch.Tensor, *, q: torch.Tensor | None = None,
                  rotary: str | None = None, cos: torch.Tensor | None = None, sin: torch.Tensor | None = None, rotary_base: float | None = None,
                  rotary_dim: int | None = None, positions: torch.Tensor | None = None, k_scale: torch.Tensor | None = None, v_scale: torch.Tensor | None = None) -> torch.Tensor | None:
     """New keys and values into a cache, with rotary embedding on the way, in one launch; the turned `q`, or None.
 
-    The arguments are those of `wavejit.Engine.cache_append`, as tensors. k_cache and v_cache are written where `slots` says; of float8 and
-    int8 by k_scale and v_scale: fp32 [heads] or [1], which are read, or [pages, page size, heads], which are written. Nothing of it has a
-    gradient. torch.compile traces it as `torch.ops.wavejit.cache_append`, which says what it writes.
+    {k}
+    {k_cache}
+    {slots}
+    {rotary}
+    {cos}
+    {rotary_dim}
+    k_scale, v_scale
+        For caches of float8 and int8, in what they are counted: fp32 [heads] or [1], which are read, or [pages, page size, heads], which are
+        written. Rows of latent attention as in `wavejit.Engine.cache_append`.
+
+    Nothing of it has a gradient. torch.compile traces it as `torch.ops.wavejit.cache_append`, which says what it writes.
 
     >>> import torch, wavejit.torch
     >>> _ = wavejit.torch.use("sim:gfx950")

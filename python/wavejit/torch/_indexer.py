@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
+from .. import _documented
 from .._errors import InvalidArgument
 from . import _engines, _dispatch
 from ._operators import LIBRARY
 
 
+@_documented.with_rows_of("sparse_indexer")
 def sparse_indexer(queries: torch.Tensor | None, keys: torch.Tensor | None, weights: torch.Tensor | None, top_k: int, *,
                    key_scales: torch.Tensor | None = None, scores: torch.Tensor | None = None, causal: bool = False,
                    window: Sequence[int | None] | None = None, causal_prefix: int | None = None, key_lengths: torch.Tensor | None = None,
@@ -23,6 +25,8 @@ def sparse_indexer(queries: torch.Tensor | None, keys: torch.Tensor | None, weig
     queries, keys, weights
         [batch, queries, heads, 128], [batch, keys, 128] or pages [pages, page size, 128] with `block_table`, both of one type,
         16 bits or float8_e4m3fn (on gfx942 float8_e4m3fnuz), and fp32 [batch, queries, heads]. All None: `scores`, fp32 [batch, queries, keys], are given.
+    {key_scales}
+    {key_begins}
 
     The rest as in `wavejit.Engine.sparse_indexer`. Of equal scores the lower key is chosen, and the same row has the same
     list whatever the batch. Nothing of it has a gradient. torch.compile traces it as `torch.ops.wavejit.sparse_indexer`.

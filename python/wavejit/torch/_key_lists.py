@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .. import _dtypes, _forward
+from .. import _documented, _dtypes, _forward
 from .._engine import Engine
 from .._errors import InvalidArgument, Unsupported
 from . import _engines, _dispatch
@@ -22,6 +22,7 @@ NUMBERS = ("query_starts", "key_starts", "key_lengths", "block_table", "table_st
 UNSAID = {"causal_prefix": -1, "softcap": 0.0, "max_query_length": 0, "max_key_length": 0}
 
 
+@_documented.with_rows_of("attention_forward")
 def key_list_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, indices: torch.Tensor, *, counts: torch.Tensor | None = None, slots: bool = False,
                        second_k: torch.Tensor | None = None, second_v: torch.Tensor | None = None, second_indices: torch.Tensor | None = None,
                        second_counts: torch.Tensor | None = None, scale: float | None = None, causal: bool = False, causal_prefix: int | None = None,
@@ -33,12 +34,8 @@ def key_list_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, indice
 
     q [B, Sq, Hq, D], k and v [B, Sk, Hkv, D]; with block_table or slots pages [pages, page size, Hkv, D]
         fp16 or bf16; k and v also in float8 or int8 with `k_scale` and `v_scale`. A cache is never copied.
-    indices, counts
-        int32 [B, Sq, n], or [B, Sq, Hkv, n] with a list for each kv head, as `sparse_indexer` writes them: keys by their number, with
-        `slots` by page · page size + key. −1 and what the query does not see count for nothing, and a key counts as often as it is
-        named. counts [B, Sq] (, Hkv): how many entries of a list count.
-    second_k, second_v, second_indices, second_counts
-        Beside `slots`: one more list of each query, over a cache of its own.
+    {indices}
+    {second_indices}
     return_lse
         (out, LSE [B, Hq, Sq] fp32). A row whose list names nothing is 0, its LSE −∞.
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import torch
 
-from .. import latent
+from .. import _documented, latent
 from .._errors import Error, InvalidArgument, Unsupported, in_callers_words
 from . import _engines, _kvcache, _latent_dispatch, _dispatch
 from ._flash import _int32
 from ._operators import LIBRARY, tensors_only
 
 
+@_documented.with_rows_of("attention_latent")
 def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: torch.Tensor | None = None, k_rope: torch.Tensor | None = None,
                      out: torch.Tensor | None = None, indices: torch.Tensor | None = None, counts: torch.Tensor | None = None, slots: bool = False,
                      second_k: torch.Tensor | None = None, second_indices: torch.Tensor | None = None, second_counts: torch.Tensor | None = None,
@@ -30,10 +31,11 @@ def attention_latent(q: torch.Tensor, k: torch.Tensor, *, scale: float, q_rope: 
         int8 under q of 16 bits; rows of 656 and of 584 bytes, which have scales and a rope in bf16, are float8 of e4m3 of as many columns.
     k_scale
         Of such a cache, but for those rows: what its numbers count. A number, or fp32 of one element or [B] on q's device.
-    row_scales
-        Of those rows: "in_rows" of 656 bytes, where it may be left out; "behind_rows" of 584, whose exponents stand behind all rows of a page.
-    scale
-        The model's, such as 1 / √192. It has no default: the width of q does not say it.
+    {row_scales}
+    {scale}
+    {indices}
+    {counts}
+    {second_indices}
     out
         Is written, where it is given.
     block_table, table_starts

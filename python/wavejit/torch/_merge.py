@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .. import _documented
 from .._errors import Error, InvalidArgument, Unsupported
 from . import _engines, _gradients, _dispatch
 from ._operators import LIBRARY, tensors_only
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 WIDE = (torch.float32, torch.float16, torch.bfloat16)  # of parts
 
 
+@_documented.with_rows_of("attention_merge")
 def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None, lse: torch.Tensor | None = None,
                     dtype: torch.dtype | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Results of several calls over different keys of the same queries become that of one call over all keys: (out, lse).
 
-    outs, lses
-        What those calls gave, up to 8 of each: [tokens, heads, head dim] or [batch, tokens, heads, head dim], and fp32 [heads, tokens] or
-        [batch, heads, tokens]. Or a tensor of each, with a dimension of parts in front.
+    {outs}
     out, lse
         Yours, which may be one of the parts; None: new ones, out of `dtype`, or of the parts' own.
 
