@@ -11,7 +11,7 @@
 
 #include "attention/schedules.h"
 #include "attention_latent/latent_run.h"
-#include "templates/attention_latent/program/dense_walk.h"
+#include "templates/attention_latent/program/list_invariance.h"
 
 namespace wavejit::tests {
 namespace {
@@ -39,14 +39,21 @@ TEST_P(LatentLists, OfAllKeysHaveTheBitsOfNone) {
     EXPECT_EQ(run(std::string(words) + " top_k=256"), run(words)) << words;
 }
 
-// A dense kernel's walk with chunks of 256 (program/dense_walk.h).
+// A dense kernel's walk with chunks of 256 (templates/attention/program/list_laboratory.h).
 TEST_P(LatentLists, HaveTheBitsOfADenseWalkWithChunksOf256) {
   for (const char* rest : {"bf16 k1900 top_k=1100:mixed", "bf16 k700 top_k=700", "fp16 k600 top_k=513:mixed"}) {
     SCOPED_TRACE(rest);
     LatentArrays listed = latent_arrays(std::string(rest) + " b1 q1 h16 d576/512 lse");
-    attention_latent::program::clear_last_column(listed);
     listed.lists.counts.clear();
-    const LatentOutput all = run(attention_latent::program::dense_walk_of(listed, 0));
+    const auto batch = attention_latent::program::listed_queries(listed);
+    const auto keys = walked_keys(batch, 0, 0);
+    listed.q = batch.q;
+    listed.k = batch.k;
+    LatentArrays walk =
+        latent_arrays(std::string(rest, 4) + " k" + std::to_string(keys.inner) + " b1 q1 h16 d576/512 lse");
+    walk.q = batch.q;
+    walk.k = keys.k;
+    const LatentOutput all = run(walk);
     EXPECT_EQ(run(listed), all);
     EXPECT_EQ(run(listed, [](auto& call) { call.split.splits = 1; }), all);
     EXPECT_EQ(run(listed, [](auto& call) { call.split.splits = 2; }), all);

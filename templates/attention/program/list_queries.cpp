@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include "templates/attention/kernel/canon.h"
@@ -112,29 +110,6 @@ std::vector<ListDimension> list_dimensions(const std::string& names, const std::
                                  .control = true},
                         .changes = reversed});
   return dimensions;
-}
-
-TwoLists cut_lists(const std::vector<std::int32_t>& slots, const std::vector<std::int32_t>& counts, std::int64_t top_k,
-                   std::int64_t first_entries, std::int64_t all_slots) {
-  TwoLists two;
-  const auto behind = static_cast<std::int32_t>(first_entries);
-  for (std::size_t list = 0; list < counts.size(); ++list) {
-    const auto at = slots.begin() + (static_cast<std::ptrdiff_t>(list) * top_k);
-    two.first.insert(two.first.end(), at, at + first_entries);
-    std::transform(at + first_entries, at + top_k, std::back_inserter(two.second),
-                   [&](std::int32_t slot) { return slot < 0 ? -1 : static_cast<std::int32_t>(all_slots - 1 - slot); });
-    two.first_counts.push_back(std::min(counts[list], behind));
-    two.second_counts.push_back(std::max(counts[list] - behind, 0));
-  }
-  return two;
-}
-
-std::int64_t keys_of_dense_walk(std::int64_t top_k) {
-  return (top_k / list_chunk_keys * chunk_keys) + (top_k % list_chunk_keys);
-}
-
-std::int64_t place_in_list(std::int64_t key) {
-  return key % chunk_keys < list_chunk_keys ? (key / chunk_keys * list_chunk_keys) + (key % chunk_keys) : -1;
 }
 
 }  // namespace wavejit::attention::program
