@@ -10,13 +10,13 @@
 
 #include "tools/all_cores.h"
 #include "tools/device_array.h"
+#include "tools/fenced_memory.h"
 
 namespace wavejit::tools {
 
 namespace {
 
-// All bits set: NaN in every type, and no result of a finite input.
-constexpr std::byte mark{0xFF};
+constexpr std::byte mark{unwritten};
 // Before and behind the output, to see that nothing is written there.
 constexpr std::size_t margin = 256;
 
@@ -80,6 +80,7 @@ class ArrayCase : public Case {
   }
 
   Result<void> prepare(wavejit_engine* engine) override {
+    engine_ = engine;
     for (const auto& input : problem_.inputs) {
       auto memory = DeviceArray::allocate(engine, input.size());
       if (!memory) return std::unexpected(memory.error());
@@ -111,10 +112,9 @@ class ArrayCase : public Case {
   }
 
   Result<std::unique_ptr<Written>> written() const override {
-    std::vector<std::byte> bytes(output_bytes(problem_));
-    if (auto copied = output_->copy_out(bytes.data(), margin, bytes.size()); !copied)
-      return std::unexpected(copied.error());
-    return std::make_unique<ArrayWritten>(problem_, std::move(bytes));
+    auto bytes = fenced().copy_of<std::byte>(fenced().data(), output_bytes(problem_));
+    if (!bytes) return std::unexpected(bytes.error());
+    return std::make_unique<ArrayWritten>(problem_, *std::move(bytes));
   }
 
   std::string missing(const Written& written, const Plan& /*plan*/, std::uint64_t /*workgroups*/) const override {
@@ -122,20 +122,7 @@ class ArrayCase : public Case {
     return count == problem_.rows ? "" : fmt::format("{} rows were written instead of {}", count, problem_.rows);
   }
 
-  Result<std::string> broken_fence() const override {
-    for (const bool behind : {false, true}) {
-      std::vector<std::byte> fence(margin);
-      if (auto copied = output_->copy_out(fence.data(), behind ? margin + output_bytes(problem_) : 0, fence.size());
-          !copied)
-        return std::unexpected(copied.error());
-      const auto touched = std::ranges::find_if(fence, [](std::byte byte) { return byte != mark; });
-      if (touched == fence.end()) continue;
-      const auto at = static_cast<std::size_t>(touched - fence.begin());
-      return behind ? fmt::format("byte {} behind the output was written", at)
-                    : fmt::format("byte {} before the output was written", margin - at);
-    }
-    return std::string();
-  }
+  Result<std::string> broken_fence() const override { return fenced().broken("the output"); }
 
   Comparison compare(const Written& written, double /*limit*/) override {
     const auto& got = static_cast<const ArrayWritten&>(written);
@@ -162,9 +149,16 @@ class ArrayCase : public Case {
     for (const DeviceArray& input : inputs_) pointers.push_back(input.data());
     return pointers;
   }
-  void* output() const { return static_cast<char*>(output_->data()) + margin; }
+  FencedMemory fenced() const {
+    return {.engine = engine_,
+            .begin = static_cast<char*>(output_->data()),
+            .margin = margin,
+            .bytes = output_bytes(problem_)};
+  }
+  void* output() const { return fenced().data(); }
 
   const ArrayProblem& problem_;
+  wavejit_engine* engine_ = nullptr;
   std::vector<DeviceArray> inputs_;
   std::optional<DeviceArray> output_;
 };
