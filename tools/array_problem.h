@@ -98,13 +98,32 @@ Result<std::unique_ptr<Problem>> lazy_problem(const Result<Parsed>& parsed, Make
   return make_lazy_problem(parsed->text, parsed->key_length, [text = parsed->text, make] { return make(text); });
 }
 
-// Uniform in (−1, 1), the same for the same seed on every machine.
-std::vector<float> seeded_values(std::uint64_t seed, std::size_t count);
-
 template <typename Element>
 std::vector<std::byte> bytes_of(const std::vector<Element>& values) {
   const auto bytes = std::as_bytes(std::span(values));
   return {bytes.begin(), bytes.end()};
 }
+
+// Inputs that a call finds by a member of `Pointers`. Memory of no bytes is none: what is empty has some, and no pointer.
+template <typename Pointers>
+class PointedInputs {
+ public:
+  template <typename Element>
+  void add(ArrayProblem& problem, void* Pointers::* member, const std::vector<Element>& values) {
+    if (!values.empty()) members_.emplace_back(member, problem.inputs.size());
+    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(sizeof(float)) : bytes_of(values));
+  }
+  Pointers at(std::span<void* const> inputs) const {
+    Pointers pointers;
+    for (const auto& [member, index] : members_) pointers.*member = inputs[index];
+    return pointers;
+  }
+
+ private:
+  std::vector<std::pair<void* Pointers::*, std::size_t>> members_;
+};
+
+// Uniform in (−1, 1), the same for the same seed on every machine.
+std::vector<float> seeded_values(std::uint64_t seed, std::size_t count);
 
 }  // namespace wavejit::tools

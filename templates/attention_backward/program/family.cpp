@@ -2,9 +2,9 @@
 // attention_backward as the program's tools know it (tools/family.h): a descriptor → arrays, the call, float64. The
 // answer is dq, then dk, then dv, in the order in which their memory has them.
 #include <algorithm>
+#include <future>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -19,21 +19,6 @@ namespace wavejit::attention_backward::program {
 namespace {
 
 using namespace tools;
-
-// The exact gradients, computed when somebody first asks: profiles never do. Any thread.
-class Exact {
- public:
-  explicit Exact(std::string descriptor) : descriptor_(std::move(descriptor)) {}
-  const Arrays& arrays() {
-    std::call_once(once_, [&] { arrays_ = *make_arrays(descriptor_); });
-    return arrays_;
-  }
-
- private:
-  std::string descriptor_;
-  std::once_flag once_;
-  Arrays arrays_;
-};
 
 // A row of the answer: dims of all gradients are multiples of it.
 constexpr std::size_t columns = 64;
@@ -69,24 +54,31 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const std::size_t query_elements = made.q.size();
   const std::size_t key_elements = made.k.size();
   const std::size_t value_elements = made.v.size();
+  PointedInputs<DevicePointers> inputs;
   // Gigabytes of them: each is gone before the next is copied.
-  if (!made.o_fp32.empty()) made.o.clear();
-  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.k, &made.v, &made.o, &made.d_o}) {
-    problem.inputs.push_back(tensor == &made.o && tensor->empty() ? bytes_of(made.o_fp32) : bytes_of(*tensor));
-    *tensor = {};
-  }
-  problem.inputs.push_back(bytes_of(made.lse));
-  auto arrays = std::make_shared<const Arrays>(std::move(made));
-  const auto optional = [&](const auto& values) {
-    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : bytes_of(values));
+  const auto take = [&](void* DevicePointers::* member, auto& tensor) {
+    inputs.add(problem, member, tensor);
+    tensor = {};
   };
-  optional(arrays->d_lse);
-  optional(arrays->slopes);
-  optional(arrays->query_starts);
-  optional(arrays->key_starts);
-  optional(arrays->key_lengths);
-  optional(arrays->delta);
-  optional(arrays->sinks);
+  take(&DevicePointers::q, made.q);
+  take(&DevicePointers::k, made.k);
+  take(&DevicePointers::v, made.v);
+  if (made.o_fp32.empty()) {
+    take(&DevicePointers::o, made.o);
+  } else {
+    made.o = {};
+    inputs.add(problem, &DevicePointers::o, made.o_fp32);
+  }
+  take(&DevicePointers::d_o, made.d_o);
+  take(&DevicePointers::lse, made.lse);
+  const auto arrays = std::make_shared<const Arrays>(std::move(made));
+  inputs.add(problem, &DevicePointers::d_lse, arrays->d_lse);
+  inputs.add(problem, &DevicePointers::slopes, arrays->slopes);
+  inputs.add(problem, &DevicePointers::query_starts, arrays->query_starts);
+  inputs.add(problem, &DevicePointers::key_starts, arrays->key_starts);
+  inputs.add(problem, &DevicePointers::key_lengths, arrays->key_lengths);
+  inputs.add(problem, &DevicePointers::delta, arrays->delta);
+  inputs.add(problem, &DevicePointers::sinks, arrays->sinks);
   problem.columns = columns;
   // An answer has one type. The gradient of sinks is f32, that of a bias what is asked for: beside others of the same
   // type they stand in the answer, else in memory that nobody checks.
@@ -94,9 +86,9 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const std::size_t biases = arrays->with_d_bias ? arrays->bias.size() : 0;
   const bool answers_sinks = arrays->experiment.output_fp32;
   const bool answers_bias = arrays->d_bias_fp32 == arrays->experiment.output_fp32;
-  problem.inputs.emplace_back(std::max<std::size_t>(sinks, 1) * sizeof(float));
-  problem.inputs.emplace_back(std::max<std::size_t>(biases, 1) * sizeof(float));
-  problem.inputs.push_back(bias_bytes(*arrays));
+  inputs.add(problem, &DevicePointers::d_sink, std::vector<float>(sinks));
+  inputs.add(problem, &DevicePointers::d_bias, std::vector<float>(biases));
+  if (!arrays->bias.empty()) inputs.add(problem, &DevicePointers::bias, bias_bytes(*arrays));
   const std::size_t bias_at = query_elements + key_elements + value_elements;
   const std::size_t sinks_at = bias_at + (answers_bias ? padded(biases) : 0);
   problem.rows = static_cast<std::int64_t>((sinks_at + (answers_sinks ? padded(sinks) : 0)) / columns);
@@ -109,44 +101,28 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
     if (!before->empty()) problem.before.emplace_back(first * sizeof(float), bytes_of(*before));
     first += elements;
   }
-  const auto call_with = [=](std::span<void* const> inputs, void* output) {
-    const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
+  const auto call_with = [=](std::span<void* const> given, void* output) {
+    DevicePointers memory = inputs.at(given);
     const std::size_t bytes = arrays->experiment.output_bytes();
     auto* gradients = static_cast<std::byte*>(output);
-    const DevicePointers memory = {.q = inputs[0],
-                                   .k = inputs[1],
-                                   .v = inputs[2],
-                                   .o = inputs[3],
-                                   .d_o = inputs[4],
-                                   .lse = inputs[5],
-                                   .d_lse = given(6, arrays->d_lse),
-                                   .delta = given(11, arrays->delta),
-                                   .sinks = given(12, arrays->sinks),
-                                   .slopes = given(7, arrays->slopes),
-                                   .bias = given(15, arrays->bias),
-                                   .query_starts = given(8, arrays->query_starts),
-                                   .key_starts = given(9, arrays->key_starts),
-                                   .key_lengths = given(10, arrays->key_lengths),
-                                   .dq = gradients,
-                                   .dk = gradients + (query_elements * bytes),
-                                   .dv = gradients + ((query_elements + key_elements) * bytes),
-                                   .d_sink = arrays->sinks.empty() ? nullptr
-                                             : answers_sinks       ? gradients + (sinks_at * bytes)
-                                                                   : inputs[13],
-                                   .d_bias = biases == 0    ? nullptr
-                                             : answers_bias ? gradients + (bias_at * bytes)
-                                                            : inputs[14]};
+    memory.dq = gradients;
+    memory.dk = gradients + (query_elements * bytes);
+    memory.dv = gradients + ((query_elements + key_elements) * bytes);
+    if (sinks != 0 && answers_sinks) memory.d_sink = gradients + (sinks_at * bytes);
+    if (biases != 0 && answers_bias) memory.d_bias = gradients + (bias_at * bytes);
     return call_of(*arrays, memory);
   };
   set_call(problem, call_with, wavejit_attention_backward);
-  const auto exact = std::make_shared<Exact>(arrays->experiment.text);
+  // The exact gradients, computed when somebody first asks, on any thread: profiles never do.
+  const auto exact =
+      std::async(std::launch::deferred, [text = arrays->experiment.text] { return *make_arrays(text); }).share();
   problem.exact = [exact](std::int64_t row) {
-    const auto [of, first] = place_of(exact->arrays(), row);
+    const auto [of, first] = place_of(exact.get(), row);
     return part(of.values, first);
   };
   problem.bounds = [exact](std::int64_t row) {
-    const auto [of, first] = place_of(exact->arrays(), row);
-    std::vector<double> bounds = bounds_of(exact->arrays(), of, first, std::min(columns, of.values.size() - first));
+    const auto [of, first] = place_of(exact.get(), row);
+    std::vector<double> bounds = bounds_of(exact.get(), of, first, std::min(columns, of.values.size() - first));
     bounds.resize(columns);
     return bounds;
   };

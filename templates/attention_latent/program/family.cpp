@@ -2,8 +2,8 @@
 // attention_latent as the program's tools know it (tools/family.h): a descriptor → arrays, the call, float64. A row of
 // the answer is a row of O.
 #include <algorithm>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -23,89 +23,66 @@ using namespace tools;
 using attention::program::Experiment;
 using attention::program::Sequence;
 
-// The exact rows, whose operands are made when somebody first asks: profiles never do. Any thread.
-class Exact {
- public:
-  explicit Exact(std::string descriptor) : descriptor_(std::move(descriptor)) {}
-  ExactRow row(std::int64_t row) {
-    std::call_once(once_, [&] { arrays_ = *make_latent_arrays(descriptor_); });
-    const Experiment& of = arrays_.experiment;
-    const std::int64_t token = row / of.query_heads;
-    const std::vector<Sequence> sequences = attention::program::sequences_of(of);
-    const auto behind = std::ranges::upper_bound(sequences, token, {}, &Sequence::first_query);
-    const auto sequence = behind - sequences.begin() - 1;
-    return exact_row_of(arrays_, sequence, row % of.query_heads,
-                        token - sequences[static_cast<std::size_t>(sequence)].first_query);
-  }
-  const LatentArrays& arrays() const { return arrays_; }
-
- private:
-  std::string descriptor_;
-  std::once_flag once_;
-  LatentArrays arrays_;
-};
+ExactRow exact_row_at(const LatentArrays& arrays, std::int64_t row) {
+  const Experiment& of = arrays.experiment;
+  const std::int64_t token = row / of.query_heads;
+  const std::vector<Sequence> sequences = attention::program::sequences_of(of);
+  const auto behind = std::ranges::upper_bound(sequences, token, {}, &Sequence::first_query);
+  const auto sequence = behind - sequences.begin() - 1;
+  return exact_row_of(arrays, sequence, row % of.query_heads,
+                      token - sequences[static_cast<std::size_t>(sequence)].first_query);
+}
 
 std::unique_ptr<Problem> problem_of(LatentArrays made) {
   ArrayProblem problem;
   problem.text = made.experiment.text;
   const auto queries = attention::program::queries_of(made.experiment);
+  PointedInputs<DevicePointers> inputs;
   // Gigabytes of keys: gone before the next is copied.
-  const auto take = [&](auto& tensor) {
-    problem.inputs.push_back(tensor.empty() ? std::vector<std::byte>(4) : tools::bytes_of(tensor));
+  const auto take = [&](void* DevicePointers::* member, auto& tensor) {
+    inputs.add(problem, member, tensor);
     tensor = {};
   };
-  for (std::vector<std::uint16_t>* tensor : {&made.q, &made.q_rope}) take(*tensor);
+  take(&DevicePointers::q, made.q);
+  take(&DevicePointers::q_rope, made.q_rope);
+  const auto take_keys = [&](auto& k, auto& k_rope, auto& second_k) {
+    take(&DevicePointers::k, k);
+    take(&DevicePointers::k_rope, k_rope);
+    take(&DevicePointers::second_k, second_k);
+  };
   if (made.experiment.has_bytes()) {
     made.k = made.k_rope = made.second_k = {};
-    for (std::vector<std::uint8_t>* tensor : {&made.k_bytes, &made.k_rope_bytes, &made.second_k_bytes}) take(*tensor);
+    take_keys(made.k_bytes, made.k_rope_bytes, made.second_k_bytes);
   } else {
-    for (std::vector<std::uint16_t>* tensor : {&made.k, &made.k_rope, &made.second_k}) take(*tensor);
+    take_keys(made.k, made.k_rope, made.second_k);
   }
-  const auto optional = [&](const auto& values) {
-    problem.inputs.push_back(values.empty() ? std::vector<std::byte>(4) : tools::bytes_of(values));
-  };
-  optional(made.sinks);
-  optional(made.query_starts);
-  optional(made.key_starts);
-  optional(made.key_lengths);
-  optional(made.table);
-  optional(made.lists.indices);
-  optional(made.lists.counts);
-  optional(made.second_lists.indices);
-  optional(made.second_lists.counts);
-  optional(made.k_scales);
-  if (made.experiment.lse) problem.inputs.emplace_back(static_cast<std::size_t>(queries.rows()) * sizeof(float));
+  inputs.add(problem, &DevicePointers::sinks, made.sinks);
+  inputs.add(problem, &DevicePointers::query_starts, made.query_starts);
+  inputs.add(problem, &DevicePointers::key_starts, made.key_starts);
+  inputs.add(problem, &DevicePointers::key_lengths, made.key_lengths);
+  inputs.add(problem, &DevicePointers::table, made.table);
+  inputs.add(problem, &DevicePointers::key_indices, made.lists.indices);
+  inputs.add(problem, &DevicePointers::key_counts, made.lists.counts);
+  inputs.add(problem, &DevicePointers::second_indices, made.second_lists.indices);
+  inputs.add(problem, &DevicePointers::second_counts, made.second_lists.counts);
+  inputs.add(problem, &DevicePointers::k_scale, made.k_scales);
+  if (made.experiment.lse)
+    inputs.add(problem, &DevicePointers::lse, std::vector<float>(static_cast<std::size_t>(queries.rows())));
   problem.rows = queries.rows();
   problem.columns = made.latent();
   problem.type = made.experiment.type;
   const auto arrays = std::make_shared<const LatentArrays>(std::move(made));
-  const auto call_with = [arrays](std::span<void* const> inputs, void* output) {
-    const auto given = [&](std::size_t index, const auto& values) { return values.empty() ? nullptr : inputs[index]; };
-    return call_of(*arrays, {.q = inputs[0],
-                             .q_rope = inputs[1],
-                             .k = inputs[2],
-                             .k_rope = inputs[3],
-                             .o = output,
-                             .lse = arrays->experiment.lse ? inputs[15] : nullptr,
-                             .k_scale = given(14, arrays->k_scales),
-                             .sinks = given(5, arrays->sinks),
-                             .query_starts = given(6, arrays->query_starts),
-                             .key_starts = given(7, arrays->key_starts),
-                             .key_lengths = given(8, arrays->key_lengths),
-                             .table = given(9, arrays->table),
-                             .key_indices = given(10, arrays->lists.indices),
-                             .key_counts = given(11, arrays->lists.counts),
-                             .second_k = inputs[4],
-                             .second_indices = given(12, arrays->second_lists.indices),
-                             .second_counts = given(13, arrays->second_lists.counts)});
+  const auto call_with = [arrays, inputs](std::span<void* const> given, void* output) {
+    DevicePointers memory = inputs.at(given);
+    memory.o = output;
+    return call_of(*arrays, memory);
   };
   set_call(problem, call_with, wavejit_attention_latent);
-  const auto exact = std::make_shared<Exact>(arrays->experiment.text);
-  problem.exact = [exact](std::int64_t row) { return exact->row(row).o; };
-  problem.bounds = [exact](std::int64_t row) {
-    const ExactRow of = exact->row(row);
-    return bounds_of(exact->arrays(), of);
-  };
+  // What exact rows are made of, made when somebody first asks, on any thread: profiles never do.
+  const auto exact =
+      std::async(std::launch::deferred, [text = arrays->experiment.text] { return *make_latent_arrays(text); }).share();
+  problem.exact = [exact](std::int64_t row) { return exact_row_at(exact.get(), row).o; };
+  problem.bounds = [exact](std::int64_t row) { return bounds_of(exact.get(), exact_row_at(exact.get(), row)); };
   return make_problem(std::move(problem));
 }
 
