@@ -109,7 +109,7 @@ double pairs_of(const Lists& lists) {
   if (problem->list_rows == 0)
     return heads * static_cast<double>(problem->query_length) * static_cast<double>(problem->key_length);
   const auto made = attention::program::lists_of(*problem);
-  const auto blocks = std::accumulate(made.counts.begin(), made.counts.end(), std::int64_t{0});
+  const auto blocks = std::accumulate(made.masked.counts.begin(), made.masked.counts.end(), std::int64_t{0});
   return static_cast<double>(blocks) * static_cast<double>(problem->list_rows) *
          static_cast<double>(problem->list_keys);
 }

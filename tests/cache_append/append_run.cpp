@@ -14,19 +14,14 @@
 namespace wavejit::tests {
 namespace {
 
+using attention::program::Index;
+using attention::program::RowLayout;
 using cache_append::DataType;
-using cache_append::program::Index;
-using cache_append::program::RowLayout;
 
 Storage storage_of(DataType type) { return type == DataType::bf16 ? Storage::bf16 : Storage::fp16; }
 
 wavejit_tensor tensor_of(const NoiseMemory& memory, const RowLayout& layout, DataType type) {
-  wavejit_tensor tensor{};
-  tensor.data = memory.data();
-  tensor.dtype = type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
-  std::ranges::copy(layout.sizes(), tensor.sizes);
-  std::ranges::copy(layout.strides(), tensor.strides);
-  return tensor;
+  return layout.tensor(memory.data(), type == DataType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16);
 }
 
 // A number for each head of a slot, with a gap behind each page, as they stand behind its data.

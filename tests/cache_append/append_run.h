@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "support/attention_run.h"
+#include "templates/attention/program/row_layout.h"
 #include "templates/cache_append/kernel/spec.h"
-#include "templates/cache_append/program/layout.h"
 
 namespace wavejit::tests {
 
 struct AppendCase {
-  using Order = cache_append::program::RowLayout::Order;
+  using Order = attention::program::RowLayout::Order;
   cache_append::DataType type = cache_append::DataType::bf16;
   std::int64_t batch = 1;
   std::int64_t tokens = 1;

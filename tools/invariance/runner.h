@@ -4,8 +4,8 @@
 //
 //   struct Laboratory {
 //     static const std::vector<Dimension>& dimensions();  // DimensionOf<Batch, Change>, or what has `told` and more
-//     static Batch draw(const InvarianceRequest&, const Dimension&, wavejit_engine*);
-//     static Change unchanged(const Batch&, const Dimension&);  // the run that others are held against
+//     static Batch draw(const InvarianceRequest&, const Dimension&, wavejit_engine*);  // without what it does not look at
+//     static Change unchanged(const Batch&, const Dimension&);  // the run that others are held against; likewise
 //     static Result<Answers> changed(wavejit_engine*, const Batch&, const Change&);
 //     // One answer a token: where two answers to it part, and what the batch is called (Batch::descriptor()).
 //     static std::optional<FirstDifference> difference(const Batch&, const Answer& before, const Answer& after,
@@ -21,7 +21,8 @@
 //
 // A laboratory whose dimensions do not all ask `dimension.changes` has `changes(dimension, batch, draws)`. One whose
 // dimensions have different batches has `base(dimension)`: what shares a base shares a batch and its unchanged run. A
-// change may have a `pipeline` (EngineWith) and a `schedule` of waves.
+// change may have a `pipeline` (EngineWith) and a `schedule` of waves. Each of these may be a reference to a function:
+// `static constexpr auto& draw = draw_batch;`.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +41,29 @@
 
 namespace wavejit::tools {
 
-template <typename Batch, typename Change>
+// `Changes`: several, one, or an optional one. None: the batch has nothing to change.
+template <typename Batch, typename Change, typename Changes = std::vector<Change>>
 struct DimensionOf {
   InvarianceDimension told;
-  // None: the batch has nothing to change.
-  std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
+  Changes (*changes)(const Batch& batch, Draws& draws) = nullptr;
 };
+
+template <typename Laboratory, typename Dimension>
+auto drawn_by(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* engine) {
+  if constexpr (requires { Laboratory::draw(request); })
+    return Laboratory::draw(request);
+  else if constexpr (requires { Laboratory::draw(request, engine); })
+    return Laboratory::draw(request, engine);
+  else
+    return Laboratory::draw(request, dimension, engine);
+}
+template <typename Laboratory, typename Batch, typename Dimension>
+auto unchanged_by(const Batch& batch, const Dimension& dimension) {
+  if constexpr (requires { Laboratory::unchanged(batch); })
+    return Laboratory::unchanged(batch);
+  else
+    return Laboratory::unchanged(batch, dimension);
+}
 
 template <typename Laboratory>
 class InvarianceOf final : public Invariance {
@@ -66,7 +84,7 @@ class InvarianceOf final : public Invariance {
       if (*engine == nullptr) return {};
       Base& base = bases[base_of(dimension)];
       if (!base.batch) {
-        auto batch = value_of(Laboratory::draw(request, dimension, *engine));
+        auto batch = value_of(drawn_by<Laboratory>(request, dimension, *engine));
         if (!batch) return std::unexpected(batch.error());
         base.batch = *std::move(batch);
       }
@@ -86,7 +104,7 @@ class InvarianceOf final : public Invariance {
     return value;
   }
   using Batch =
-      decltype(value_of(Laboratory::draw(InvarianceRequest{}, std::declval<Dimension>(), nullptr)))::value_type;
+      decltype(value_of(drawn_by<Laboratory>(InvarianceRequest{}, std::declval<Dimension>(), nullptr)))::value_type;
   template <typename Value>
   static Result<std::optional<Value>> answer_of(Result<std::optional<Value>> answer) {
     return answer;
@@ -96,7 +114,7 @@ class InvarianceOf final : public Invariance {
     if (!answer) return std::unexpected(std::move(answer.error()));
     return std::optional<Value>(*std::move(answer));
   }
-  using Change = decltype(Laboratory::unchanged(std::declval<Batch>(), std::declval<Dimension>()));
+  using Change = decltype(unchanged_by<Laboratory>(std::declval<Batch>(), std::declval<Dimension>()));
   using Answer = decltype(answer_of(Laboratory::changed(nullptr, std::declval<Batch>(), std::declval<Change>())));
 
   struct Base {
@@ -124,7 +142,7 @@ class InvarianceOf final : public Invariance {
     if (!base.plain) {
       const auto engine = engine_with({});
       if (!engine) return std::unexpected(engine.error());
-      base.plain = answer_of(Laboratory::changed(*engine, batch, Laboratory::unchanged(batch, dimension)));
+      base.plain = answer_of(Laboratory::changed(*engine, batch, unchanged_by<Laboratory>(batch, dimension)));
     }
     const Answer& plain = *base.plain;
     if (!plain) return failed(plain.error(), {});
@@ -153,7 +171,13 @@ class InvarianceOf final : public Invariance {
     if constexpr (requires { Laboratory::changes(dimension, batch, draws); })
       return Laboratory::changes(dimension, batch, draws);
     else
-      return dimension.changes(batch, draws);
+      return all_of(dimension.changes(batch, draws));
+  }
+  static std::vector<Change> all_of(std::vector<Change> changes) { return changes; }
+  static std::vector<Change> all_of(std::optional<Change> change) {
+    std::vector<Change> changes;
+    if (change) changes.push_back(*std::move(change));
+    return changes;
   }
 
   template <typename Answers, typename Tell>

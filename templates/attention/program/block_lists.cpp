@@ -16,8 +16,6 @@ std::int64_t percent_of(const Experiment& problem) {
   return problem.list_percent != 0 ? problem.list_percent : usual_percent;
 }
 
-std::int64_t blocks(std::int64_t length, std::int64_t size) { return (length + size - 1) / size; }
-
 // splitmix64
 std::uint64_t scrambled(std::uint64_t value) {
   value += 0x9E3779B97F4A7C15;
@@ -32,11 +30,11 @@ bool in_window(std::int64_t place, std::int64_t center, std::int64_t width, std:
 }
 
 bool is_near(const Experiment& problem, std::int64_t row_block, std::int64_t key_block) {
-  const std::int64_t keys = blocks(problem.key_length, problem.list_keys);
-  const std::int64_t rows = std::max<std::int64_t>(blocks(problem.query_length, problem.list_rows), 1);
+  const std::int64_t keys = block_count(problem.key_length, problem.list_keys);
+  const std::int64_t rows = std::max<std::int64_t>(block_count(problem.query_length, problem.list_rows), 1);
   const std::int64_t center = row_block * keys / rows;
   const std::int64_t layer = grid_width * grid_height;
-  const std::int64_t layers = blocks(keys, layer);
+  const std::int64_t layers = block_count(keys, layer);
   const std::int64_t depth = std::max<std::int64_t>(
       1, (percent_of(problem) * keys / 100 + window_width * window_height / 2) / (window_width * window_height));
   return in_window(key_block % grid_width, center % grid_width, window_width, grid_width) &&
@@ -71,29 +69,64 @@ std::int64_t listed_keys(const Experiment& problem, std::int64_t sequence, std::
   return count;
 }
 
-ListArrays lists_of(const Experiment& problem) {
-  ListArrays lists;
-  if (problem.list_rows == 0) return lists;
-  const std::int64_t keys = blocks(problem.key_length, problem.list_keys);
-  lists.row_blocks = blocks(problem.query_length, problem.list_rows);
-  std::vector<std::vector<std::int32_t>> each;
-  for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence) {
-    for (std::int64_t head = 0; head < problem.query_heads; ++head) {
+ListArrays arrays_of(const std::vector<BlockList>& lists, ListEnds ends, std::int64_t room) {
+  ListArrays arrays;
+  if (ends == ListEnds::starts) {
+    arrays.starts = {0};
+    for (const BlockList& list : lists) {
+      arrays.indices.insert(arrays.indices.end(), list.begin(), list.end());
+      arrays.starts.push_back(static_cast<std::int32_t>(arrays.indices.size()));
+    }
+    if (arrays.indices.empty()) arrays.indices.push_back(0);
+    arrays.capacity = std::ssize(arrays.indices);
+    return arrays;
+  }
+  arrays.capacity = 1;
+  for (const BlockList& list : lists) arrays.capacity = std::max(arrays.capacity, std::ssize(list) + room);
+  for (const BlockList& list : lists) {
+    if (ends == ListEnds::counts) arrays.counts.push_back(static_cast<std::int32_t>(list.size()));
+    arrays.indices.insert(arrays.indices.end(), list.begin(), list.end());
+    arrays.indices.insert(arrays.indices.end(), static_cast<std::size_t>(arrays.capacity) - list.size(),
+                          ends == ListEnds::counts ? 0 : -1);
+  }
+  return arrays;
+}
+
+void ListedBlocks::give(wavejit_block_lists& to, tools::CallMemory& memory) const {
+  to.list_indices = memory.in(masked.indices);
+  to.list_counts = memory.in(masked.counts);
+  to.list_starts = memory.in(masked.starts);
+  to.full_indices = memory.in(whole.indices);
+  to.full_counts = memory.in(whole.counts);
+  to.full_starts = memory.in(whole.starts);
+  to.list_capacity = masked.capacity;
+  to.full_capacity = whole.capacity;
+  to.list_rows = static_cast<std::int32_t>(rows);
+  to.list_keys = static_cast<std::int32_t>(keys);
+  to.list_batches = static_cast<std::int32_t>(batches);
+  to.list_heads = static_cast<std::int32_t>(heads);
+  to.list_row_blocks = row_blocks;
+}
+
+ListedBlocks lists_of(const Experiment& problem) {
+  if (problem.list_rows == 0) return {};
+  ListedBlocks lists = {.rows = problem.list_rows,
+                        .keys = problem.list_keys,
+                        .batches = problem.batch,
+                        .heads = problem.query_heads,
+                        .row_blocks = block_count(problem.query_length, problem.list_rows),
+                        .masked = {},
+                        .whole = {}};
+  const std::int64_t keys = block_count(problem.key_length, problem.list_keys);
+  std::vector<BlockList> each;
+  for (std::int64_t sequence = 0; sequence < problem.batch; ++sequence)
+    for (std::int64_t head = 0; head < problem.query_heads; ++head)
       for (std::int64_t row = 0; row < lists.row_blocks; ++row) {
-        auto& list = each.emplace_back();
+        BlockList& list = each.emplace_back();
         for (std::int64_t key = 0; key < keys; ++key)
           if (is_named(problem, sequence, head, row, key)) list.push_back(static_cast<std::int32_t>(key));
-        lists.capacity = std::max(lists.capacity, std::ssize(list));
       }
-    }
-  }
-  lists.capacity = std::max<std::int64_t>(lists.capacity, 1);
-  for (const auto& list : each) {
-    lists.counts.push_back(static_cast<std::int32_t>(list.size()));
-    lists.indices.insert(lists.indices.end(), list.begin(), list.end());
-    // Nothing behind the last that counts is read.
-    lists.indices.insert(lists.indices.end(), static_cast<std::size_t>(lists.capacity) - list.size(), 0);
-  }
+  lists.masked = arrays_of(each, ListEnds::counts);
   return lists;
 }
 

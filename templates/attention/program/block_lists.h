@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "templates/attention/program/experiment.h"
+#include "tools/call_memory.h"
 
 namespace wavejit::attention::program {
 
@@ -21,13 +22,34 @@ bool is_listed(const Experiment& problem, std::int64_t sequence, std::int64_t he
 std::int64_t listed_keys(const Experiment& problem, std::int64_t sequence, std::int64_t head, std::int64_t row,
                          const VisibleKeys& seen);
 
-// Lists as a call gives them: [batch][query heads][row blocks], each with room for `capacity` entries.
+inline std::int64_t block_count(std::int64_t length, std::int64_t size) { return (length + size - 1) / size; }
+
+using BlockList = std::vector<std::int32_t>;
+// Lists as a call gives them; what it lacks is empty. Each has room for `capacity` entries, or they stand one behind the
+// other, each from its start.
 struct ListArrays {
-  std::int64_t row_blocks = 0;
-  std::int64_t capacity = 0;
-  std::vector<std::int32_t> counts;
   std::vector<std::int32_t> indices;
+  std::vector<std::int32_t> counts;
+  std::vector<std::int32_t> starts;
+  std::int64_t capacity = 0;
 };
-ListArrays lists_of(const Experiment& problem);
+// What says where a list ends. With counts, the entries behind the last that counts name block 0, so that a kernel which
+// reads them would see it.
+enum class ListEnds : std::uint8_t { counts, starts, marks };
+ListArrays arrays_of(const std::vector<BlockList>& lists, ListEnds ends, std::int64_t room = 0);
+
+// [batches][heads][row blocks], of blocks of so many rows and keys.
+struct ListedBlocks {
+  std::int64_t rows = 0;  // 0: there are none
+  std::int64_t keys = 0;
+  std::int64_t batches = 0;
+  std::int64_t heads = 0;
+  std::int64_t row_blocks = 0;
+  ListArrays masked;
+  ListArrays whole;  // of blocks that the mask shows whole
+
+  void give(wavejit_block_lists& to, tools::CallMemory& memory) const;
+};
+ListedBlocks lists_of(const Experiment& problem);
 
 }  // namespace wavejit::attention::program

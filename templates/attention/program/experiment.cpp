@@ -48,6 +48,13 @@ Placement placed(const Experiment& problem, bool of_queries, std::int64_t heads,
 
 }  // namespace
 
+std::string_view word_behind(const std::string& line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string::npos) return {};
+  const std::size_t first = at + key.size();
+  return std::string_view(line).substr(first, line.find(' ', first) - first);
+}
+
 std::vector<std::int64_t> drawn_first_keys(const Experiment& problem) {
   std::vector<std::int64_t> firsts;
   for (std::int64_t b = 0; b < problem.batch; ++b) {

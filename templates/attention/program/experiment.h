@@ -25,6 +25,9 @@ namespace wavejit::attention::program {
 
 class Inputs;
 
+// What stands behind `key` in a line up to the next word, as "2048" behind " top_k="; empty: the line does not have it.
+std::string_view word_behind(const std::string& line, std::string_view key);
+
 // What a descriptor says about a modifier: an extent, or a number. With neither the modifier is absent.
 struct ToldModifier {
   Extent extent = Extent::none;
@@ -84,6 +87,8 @@ struct Experiment {
   std::uint64_t seed = 0;
   std::string inputs;
 
+  // Whether the line has `word`, as "delta" or "o=fp32".
+  bool says(std::string_view word) const { return (text + ' ').contains(' ' + std::string(word) + ' '); }
   bool has_bytes() const { return cache_dtype != WAVEJIT_DTYPE_NONE; }
   std::size_t key_bytes() const { return has_bytes() || integers ? 1 : 2; }  // of an element
   std::size_t value_bytes() const { return has_bytes() ? 1 : 2; }

@@ -101,33 +101,17 @@ const NamedSchedule& schedule_in_turn(std::uint64_t number);
 int drawn_runs(tools::Draws& draws);
 std::string text_of_runs(int runs);
 
-// One changed run: its pieces, which together are whole sequences, and how they lie.
+// One changed run: its pieces, which together are whole sequences, and how they lie. No pieces: the whole batch.
 template <typename Way>
 struct ChangeOfRows {
-  std::string text;
-  std::vector<RowsOf> pieces;
+  std::string text = {};
+  std::vector<RowsOf> pieces = {};
   Way way = {};
   std::string pipeline = {};
   std::int64_t rows_left_out = 0;  // the last of each sequence: they may differ
   // The schedule of the simulated GPU; on another device the same call once more.
   std::optional<wavejit_simgpu_schedule> schedule = std::nullopt;
 };
-
-// What any attention is asked for.
-template <typename Change, typename Batch>
-std::vector<Change> alone(const Batch& batch, tools::Draws& /*draws*/) {
-  std::vector<Change> changes;
-  for (const RowsOf& piece : all_whole(batch)) changes.push_back({.text = "alone", .pieces = {piece}});
-  return changes;
-}
-template <typename Change, typename Batch>
-std::vector<Change> permuted(const Batch& batch, tools::Draws& draws) {
-  return {{.text = "permuted", .pieces = shuffled(all_whole(batch), draws)}};
-}
-template <typename Change, typename Batch>
-std::vector<Change> rechunked(const Batch& batch, tools::Draws& draws) {
-  return {{.text = "in pieces", .pieces = in_pieces(all_whole(batch), draws)}};
-}
 
 // Everything that rows of a sequence got: O [rows][query heads][dim] and LSE [rows][query heads], as bits.
 struct RowAnswer {
@@ -154,22 +138,29 @@ RowAnswer cut(const AnswerShape& shape, RowAnswer answer, std::int64_t rows);
 std::optional<tools::FirstDifference> first_difference(const AnswerShape& shape, const RowAnswer& before,
                                                        const RowAnswer& after);
 
-// A laboratory of such batches: what a family still says is `dimensions`, `changes`, `draw` and `unchanged`.
+// A laboratory of such batches: what a family still says is `dimensions`, `draw`, and `unchanged` or `changes` where
+// they are not what every family has.
 template <typename Batch, typename Dimension, typename Change>
 struct RowsLaboratory {
   using Answers = std::vector<RowAnswer>;
+  static int base(const Dimension& dimension) { return static_cast<int>(dimension.base); }
+  static Change unchanged(const Batch& /*batch*/) { return {}; }  // one packed call
+  static std::vector<RowsOf> pieces_of(const Batch& batch, const Change& change) {
+    return change.pieces.empty() ? all_whole(batch) : change.pieces;
+  }
   static tools::Result<std::optional<Answers>> changed(wavejit_engine* engine, const Batch& batch,
                                                        const Change& change) {
-    return run_pieces(engine, batch, change.pieces, change.way);
+    return run_pieces(engine, batch, pieces_of(batch, change), change.way);
   }
   static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& change, const Answers& before,
                       const Answers& after, const auto& tell) {
     const AnswerShape shape = batch.answer_shape();
+    const std::vector<RowsOf> pieces = pieces_of(batch, change);
     for (std::size_t sequence = 0; sequence < batch.sequences.size(); ++sequence)
-      if (std::ranges::contains(change.pieces, sequence, &RowsOf::sequence))
+      if (std::ranges::contains(pieces, sequence, &RowsOf::sequence))
         tell(static_cast<std::int64_t>(sequence), batch.descriptor(batch.sequences[sequence]),
              first_difference(shape, cut(shape, before[sequence], change.rows_left_out),
-                              cut(shape, joined(change.pieces, after, sequence), change.rows_left_out)));
+                              cut(shape, joined(pieces, after, sequence), change.rows_left_out)));
   }
 };
 
@@ -202,13 +193,19 @@ class RowOutputs {
   void* lse_;
 };
 
+// A tensor of one number a head; of none, no tensor.
+inline wavejit_tensor head_numbers(tools::CallMemory& memory, const std::vector<float>& numbers) {
+  if (numbers.empty()) return {};
+  return wavejit_dense_tensor(memory.in(numbers), WAVEJIT_FP32, 1, std::ssize(numbers), 1, 1);
+}
+
 // From 2^−3 to below 4, of either sign, by exponents: scores then spread enough for maxima that grow.
 std::vector<std::uint16_t> drawn_halves(tools::HalfType type, tools::Draws& draws, std::int64_t count);
 std::vector<float> drawn_numbers(tools::Draws& draws, std::int64_t count, float scale);
 
 // What stands where no row may look. NaN is the same in both types.
 enum class Garbage : std::uint8_t { nan, infinity, minus_infinity };
-inline constexpr int garbage_count = 3;
+constexpr Garbage garbage_in_turn(std::uint64_t number) { return static_cast<Garbage>(number % 3); }
 const char* to_text(Garbage garbage);
 std::uint16_t bits_of(Garbage garbage, tools::HalfType type);
 

@@ -9,14 +9,6 @@ namespace wavejit::attention::program {
 
 namespace {
 
-// What stands behind " key=".
-std::string_view behind(const std::string& text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == std::string::npos) return {};
-  const std::size_t first = at + key.size();
-  return std::string_view(text).substr(first, text.find(' ', first) - first);
-}
-
 std::int64_t number_at(std::string_view word) {
   std::int64_t number = 0;
   std::from_chars(word.data(), word.data() + word.size(), number);
@@ -26,7 +18,7 @@ std::int64_t number_at(std::string_view word) {
 }  // namespace
 
 ListWords list_words(const std::string& text) {
-  const std::string_view word = behind(text, " top_k=");
+  const std::string_view word = word_behind(text, " top_k=");
   return {.top_k = number_at(word),
           .slots = word.contains(":slots"),
           .heads = word.contains(":heads"),
@@ -35,7 +27,7 @@ ListWords list_words(const std::string& text) {
 
 ListWords second_list_words(const std::string& text) {
   ListWords words = list_words(text);
-  words.top_k = number_at(behind(text, " second_top_k="));
+  words.top_k = number_at(word_behind(text, " second_top_k="));
   return words;
 }
 

@@ -50,11 +50,7 @@ class ListLaboratory {
  public:
   using Answers = std::optional<std::vector<RowAnswer>>;
 
-  static std::vector<ListChange> changes(const ListDimension& dimension, const ListedQueries& batch,
-                                         tools::Draws& draws) {
-    return dimension.changes(batch, draws);
-  }
-  static ListChange unchanged(const ListedQueries& /*batch*/, const ListDimension& /*dimension*/) { return {}; }
+  static ListChange unchanged(const ListedQueries& /*batch*/) { return {}; }
   static tools::Result<Answers> changed(wavejit_engine* engine, const ListedQueries& batch, const ListChange& change) {
     tools::CallMemory memory(engine);
     const RowOutputs outputs(memory, batch.answer_shape(), batch.tokens());
@@ -63,8 +59,7 @@ class ListLaboratory {
                                   batch.dim);
     call.modifiers.scale = batch.scale;
     call.modifiers.softcap = batch.softcap;
-    if (!batch.sink.empty())
-      call.modifiers.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.query_heads, 1, 1);
+    call.modifiers.sink = head_numbers(memory, batch.sink);
     outputs.describe(call, batch.sequences, batch.queries);
     if (change.dense_walks)
       walk_lists(engine, batch, call, memory);

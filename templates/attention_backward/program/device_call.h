@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "templates/attention_backward/program/experiment_arrays.h"
-#include "tools/device_array.h"
+#include "tools/call_memory.h"
 
 namespace wavejit::attention_backward::program {
 
@@ -41,7 +41,9 @@ class UnfilledCall {
   tools::Result<void> run(wavejit_engine* engine, wavejit_call_report* report);
 
  private:
-  std::vector<tools::DeviceArray> memory_;
+  explicit UnfilledCall(wavejit_engine* engine) : memory_(engine) {}
+
+  tools::CallMemory memory_;
   wavejit_attention_backward_arguments call_{};
 };
 

@@ -2,7 +2,6 @@
 #include "templates/attention_backward/program/experiment_arrays.h"
 
 #include <cmath>
-#include <format>
 #include <limits>
 #include <mutex>
 #include <span>
@@ -186,28 +185,18 @@ void for_each_row(const Experiment& of, const Part& part, const Sequence& sequen
       work((in_group * sequence.queries) + row, sequence.first_query + row, (part.kv_head * of.group()) + in_group);
 }
 
-// What the canonical text says behind `key`.
-std::uint32_t sums_said(const Experiment& experiment, std::string_view key) {
-  const std::string word = std::format(" {}=", key);
-  const std::size_t at = experiment.text.find(word);
-  if (at == std::string::npos) return 0;
-  const std::size_t first = at + word.size();
-  return sums_of_text(std::string_view(experiment.text).substr(first, experiment.text.find(' ', first) - first))
-      .value_or(0);
-}
-
 }  // namespace
 
-bool says(const Experiment& experiment, const std::string& word) {
-  return (experiment.text + ' ').find(" " + word + " ") != std::string::npos;
-}
-
 void read_words(Arrays& arrays) {
-  arrays.with_d_lse = says(arrays.experiment, "d_lse");
-  arrays.d_bias_fp32 = says(arrays.experiment, "d_bias=fp32");
-  arrays.with_d_bias = arrays.d_bias_fp32 || says(arrays.experiment, "d_bias");
-  arrays.sums_before = sums_said(arrays.experiment, "sums_before");
-  arrays.sums_behind = sums_said(arrays.experiment, "sums_behind");
+  const Experiment& of = arrays.experiment;
+  arrays.with_d_lse = of.says("d_lse");
+  arrays.d_bias_fp32 = of.says("d_bias=fp32");
+  arrays.with_d_bias = arrays.d_bias_fp32 || of.says("d_bias");
+  const auto sums_said = [&](std::string_view key) {
+    return sums_of_text(attention::program::word_behind(of.text, key)).value_or(0);
+  };
+  arrays.sums_before = sums_said(" sums_before=");
+  arrays.sums_behind = sums_said(" sums_behind=");
 }
 
 void compute_outputs(Arrays& arrays) {
@@ -375,8 +364,8 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
     arrays.bias[static_cast<std::size_t>(i)] =
         attention::program::bias_element(of, inputs, i / bias.row_stride, i % bias.row_stride);
   static_cast<attention::program::SequenceArrays&>(arrays) = attention::program::sequence_arrays_of(of);
-  if (says(of, "delta")) arrays.delta.resize(arrays.lse.size());
-  if (says(of, "o=fp32")) arrays.o_fp32.resize(arrays.d_o.size());
+  if (of.says("delta")) arrays.delta.resize(arrays.lse.size());
+  if (of.says("o=fp32")) arrays.o_fp32.resize(arrays.d_o.size());
   const auto before = [&](std::vector<float>& to, std::uint32_t sums, const Placement& placement, std::uint64_t which) {
     if ((arrays.sums_before & sums) != 0)
       to = tools::seeded_values(of.seed + which, static_cast<std::size_t>(placement.elements()));
@@ -385,7 +374,7 @@ tools::Result<Arrays> make_arrays(const std::string& descriptor, bool with_gradi
   before(arrays.dk_before, WAVEJIT_SUMS_OF_DK_DV, places.keys, 2);
   before(arrays.dv_before, WAVEJIT_SUMS_OF_DK_DV, places.values, 3);
   // Some above most scores of a row, some below.
-  for (std::int64_t head = 0; says(of, "d_sink") && head < of.query_heads; ++head)
+  for (std::int64_t head = 0; of.says("d_sink") && head < of.query_heads; ++head)
     arrays.sinks.push_back(static_cast<float>((head * 7 % 5) - 1));
   if (arrays.estimated)
     estimate_outputs(arrays, sequences, places);

@@ -42,8 +42,6 @@ struct Arrays : attention::program::SequenceArrays {
 };
 // What the words say beside the experiment: d_lse, d_bias and its type, sums of several calls.
 void read_words(Arrays& arrays);
-// Whether it has `word`, as "delta" or "o=fp32".
-bool says(const attention::program::Experiment& experiment, const std::string& word);
 // A line whose arrays can be made.
 tools::Result<attention::program::Experiment> parse_problem(const std::string& descriptor);
 // `with_gradients`: also `exact`. `outputs`: o and LSE of an exact forward call where that takes no minutes, or made up

@@ -7,7 +7,9 @@
 #include "templates/attention/kernel/modifiers.h"
 #include "templates/attention/program/block_lists.h"
 #include "templates/attention/program/cache_bytes.h"
+#include "templates/attention/program/described_call.h"
 #include "templates/attention/program/key_lists.h"
+#include "templates/attention/program/row_layout.h"
 #include "templates/attention/program/tensor_parts.h"
 #include "templates/attention_forward/program/device_case.h"
 #include "tools/stored_numbers.h"
@@ -28,66 +30,42 @@ std::vector<std::uint8_t> shown_keys_of(const Experiment& problem, const BiasPla
   return shown;
 }
 
-wavejit_tensor tensor_of(const Placement& p, void* data, std::int32_t dtype) {
-  wavejit_tensor made =
-      wavejit_dense_tensor(data, static_cast<wavejit_dtype>(dtype), p.batch, p.length, p.heads, p.head_dim);
-  made.strides[0] = p.stride_of_batch();
-  made.strides[1] = p.stride_of_token();
-  made.strides[2] = p.stride_of_head();
-  made.strides[3] = p.stride_of_dim();
-  return made;
-}
-
-// Rows by keys, of a bias or a bool mask.
-wavejit_tensor tensor_of(const BiasPlacement& of, void* data, std::int32_t dtype) {
-  wavejit_tensor made =
-      wavejit_dense_tensor(data, static_cast<wavejit_dtype>(dtype), of.batches, of.heads, of.rows, of.row_stride);
-  made.sizes[3] = of.columns;
-  return made;
-}
-
 std::int32_t key_type(const Experiment& problem) {
   return problem.has_bytes() ? problem.cache_dtype : tools::type_of(problem.type);
 }
 
 }  // namespace
 
-wavejit_tensor DeviceCase::described(const Tensor& tensor, std::int32_t dtype) const {
-  return tensor_of(tensor.placement, tensor.memory + tensor.margin, dtype);
+// Strides within a page are those of its order, which a placement does not have.
+wavejit_tensor DeviceCase::described_keys(const DeviceTensor& tensor, std::int32_t dtype, bool of_values) const {
+  wavejit_tensor made = tensor.described(dtype);
+  if (problem_.page_layout == WAVEJIT_PAGES_OF_ROWS) return made;
+  const RowLayout::Order order = order_of_pages(problem_.page_layout, problem_.page_heads_first, of_values);
+  std::ranges::copy(RowLayout(order, std::to_array(made.sizes)).strides(), made.strides);
+  return made;
 }
 
 void DeviceCase::describe_tensors() {
   const std::int32_t dtype = tools::type_of(problem_.type);
-  call_.q = described(q_, problem_.byte_queries ? WAVEJIT_E4M3
-                          : problem_.integers   ? WAVEJIT_INT8
-                          : problem_.query_fp32 ? WAVEJIT_FP32
-                                                : dtype);
-  call_.k = described(k_, problem_.integers ? std::int32_t{WAVEJIT_INT8} : key_type(problem_));
-  call_.v = described(v_, key_type(problem_));
-  call_.o = described(o_, problem_.output_fp32 ? std::int32_t{WAVEJIT_FP32} : dtype);
-  if (problem_.page_layout != WAVEJIT_PAGES_OF_ROWS) {
-    constexpr std::int64_t unit = 8;
-    call_.k.strides[1] = unit;
-    call_.v.strides[1] = 1;
-    call_.v.strides[3] = problem_.page_layout == WAVEJIT_PAGES_VECTORISED ? problem_.page_size : unit;
-  }
+  call_.q = q_.described(problem_.byte_queries ? WAVEJIT_E4M3
+                         : problem_.integers   ? WAVEJIT_INT8
+                         : problem_.query_fp32 ? WAVEJIT_FP32
+                                               : dtype);
+  call_.k = described_keys(k_, problem_.integers ? std::int32_t{WAVEJIT_INT8} : key_type(problem_), false);
+  call_.v = described_keys(v_, key_type(problem_), true);
+  call_.o = o_.described(problem_.output_fp32 ? std::int32_t{WAVEJIT_FP32} : dtype);
   if (problem_.lse) {
     const Placement& p = lse_.placement;
-    call_.lse = wavejit_dense_tensor(lse_.memory + lse_.margin, WAVEJIT_FP32, p.batch, p.heads, p.length, 1);
+    call_.lse = wavejit_dense_tensor(lse_.memory.data(), WAVEJIT_FP32, p.batch, p.heads, p.length, 1);
   }
-  call_.split.splits = problem_.splits;
 }
 
 void DeviceCase::describe_sequences() {
   const SequenceArrays arrays = sequence_arrays_of(problem_);
-  call_.sequences.query_starts = memory_.in(arrays.query_starts);
-  call_.sequences.key_starts = memory_.in(arrays.key_starts);
-  call_.sequences.key_lengths = memory_.in(arrays.key_lengths);
-  if (problem_.packed_queries()) {
-    call_.sequences.count = problem_.batch;
-    call_.sequences.max_query_length = problem_.query_length;
-  }
-  if (problem_.packed_keys() || problem_.paged()) call_.sequences.max_key_length = problem_.key_length;
+  const SequencePointers pointers = {.query_starts = memory_.in(arrays.query_starts),
+                                     .key_starts = memory_.in(arrays.key_starts),
+                                     .key_lengths = memory_.in(arrays.key_lengths)};
+  describe(problem_, pointers, call_);
   call_.sequences.max_total_keys = problem_.total_keys;
   call_.sequences.first_keys =
       memory_.in(std::vector<std::int32_t>(problem_.first_keys.begin(), problem_.first_keys.end()));
@@ -97,16 +75,7 @@ void DeviceCase::describe_sequences() {
 }
 
 void DeviceCase::describe_mask() {
-  call_.modifiers.scale = problem_.scale;
-  if (problem_.scale == 0) call_.head.flags |= WAVEJIT_SCALE_IS_ZERO;
-  // The laboratory has no field for it.
-  const auto has_word = [&](std::string_view word) {
-    return (problem_.text + ' ').contains(fmt::format(" {} ", word));
-  };
-  if (has_word("launches=1")) call_.head.flags |= WAVEJIT_ONE_LAUNCH;
-  if (has_word("launches=2")) call_.head.flags |= WAVEJIT_TWO_LAUNCHES;
   if (problem_.bias_by_tile) call_.head.flags |= WAVEJIT_BIAS_BY_TILE;
-  call_.mask = problem_.mask;
   std::vector<std::uint8_t> causal_flags;
   if (problem_.causal_flags)
     for (const Sequence& sequence : sequences_) causal_flags.push_back(sequence.has_diagonal ? 1 : 0);
@@ -117,17 +86,7 @@ void DeviceCase::describe_mask() {
 
 void DeviceCase::describe_lists() {
   call_.head.flags |= problem_.hints;
-  if (problem_.list_rows != 0) {
-    const ListArrays blocks = lists_of(problem_);
-    call_.blocks.list_counts = memory_.in(blocks.counts);
-    call_.blocks.list_indices = memory_.in(blocks.indices);
-    call_.blocks.list_row_blocks = blocks.row_blocks;
-    call_.blocks.list_capacity = blocks.capacity;
-    call_.blocks.list_rows = static_cast<std::int32_t>(problem_.list_rows);
-    call_.blocks.list_keys = static_cast<std::int32_t>(problem_.list_keys);
-    call_.blocks.list_batches = static_cast<std::int32_t>(problem_.batch);
-    call_.blocks.list_heads = static_cast<std::int32_t>(problem_.query_heads);
-  }
+  lists_of(problem_).give(call_.blocks, memory_);
   const auto [first, second] = both_lists_of(problem_);
   if (first.top_k == 0) return;
   for (const auto& [list, from] : {std::pair{&call_.key_list, &first}, {&call_.second_list, &second}}) {
@@ -143,8 +102,8 @@ void DeviceCase::describe_lists() {
     call_.pages.table_columns = call_.sequences.max_key_length = 0;
   }
   if (second.top_k == 0) return;
-  call_.second_k = described(second_k_, key_type(problem_));
-  call_.second_v = described(second_v_, key_type(problem_));
+  call_.second_k = second_k_.described(key_type(problem_));
+  call_.second_v = second_v_.described(key_type(problem_));
 }
 
 // A scale for each token of each kv head, as K lies, and NaN where no token is.

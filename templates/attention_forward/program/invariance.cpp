@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <algorithm>
-#include <map>
 
 #include "templates/attention_forward/program/answers.h"
 #include "templates/attention_forward/program/invariance_cache.h"
@@ -10,11 +9,8 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::InvarianceRequest;
-
-struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
-  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static int base(const Dimension& dimension) { return static_cast<int>(dimension.base); }
+struct Laboratory : RowsLaboratory<Batch, Dimension, Change> {
+  static constexpr auto& dimensions = all_dimensions;
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
     std::vector<Change> changes = dimension.changes(batch, draws);
     const Base base = dimension.base;
@@ -32,9 +28,8 @@ struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change>
     if (dimension.base == Base::bytes) make_cached_queries(batch);
     return batch;
   }
-  // One packed call.
-  static Change unchanged(const Batch& batch, const Dimension& dimension) {
-    Change change = {.text = {}, .pieces = all_whole(batch)};
+  static Change unchanged(const Batch& /*batch*/, const Dimension& dimension) {
+    Change change;
     if (dimension.base == Base::listed) change.way.lists.emplace();
     change.way.eight_bits = dimension.base == Base::bytes;
     change.way.integers = dimension.base == Base::integers;
@@ -44,6 +39,6 @@ struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change>
 
 }  // namespace
 
-const tools::Invariance& attention_invariance() { return tools::only<tools::InvarianceOf<Laboratory>>(); }
+const Invariance& attention_invariance() { return only<InvarianceOf<Laboratory>>(); }
 
 }  // namespace wavejit::attention_forward::program

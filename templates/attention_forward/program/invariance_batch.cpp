@@ -53,7 +53,7 @@ Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size
   const auto one_in = [&](std::int64_t count) { return draws.one_in(count); };
   Batch batch;
   batch.number = number;
-  batch.type = one_in(2) ? tools::HalfType::fp16 : tools::HalfType::bf16;
+  batch.type = one_in(2) ? HalfType::fp16 : HalfType::bf16;
   batch.dim = one_in(3) || size.byte_queries ? 128 : 64;
   batch.kv_heads = one_in(4) ? 2 : 1;
   const std::int64_t group = 1 + draws.below(one_in(3) ? 16 : 4);

@@ -10,17 +10,13 @@
 
 #include "templates/attention/kernel/mask_kinds.h"
 #include "templates/attention/program/invariance_rows.h"
+#include "templates/attention_forward/program/vocabulary.h"
 #include "tools/byte_float.h"
 
 namespace wavejit::attention_forward::program {
 
-using attention::program::drawn_halves;
-using attention::program::drawn_numbers;
-using attention::program::RowsOf;
-using tools::Draws;
-
 // v as k.
-struct DrawnSequence : attention::program::DrawnRows {
+struct DrawnSequence : DrawnRows {
   std::vector<std::uint16_t> v;
 };
 
@@ -36,7 +32,7 @@ struct CacheScales {
 struct DrawnCache {
   bool queries = false;
   // In the encoding of no target: both have its values.
-  tools::ByteType type = tools::ByteType::e4m3;
+  ByteType type = ByteType::e4m3;
   std::vector<CacheScales> scales;      // of each sequence, or empty
   std::shared_ptr<const Batch> stored;  // without scales
   // Where each token of each kv head has scales: K and V of one dim, which are they. Else null.
@@ -46,7 +42,7 @@ struct DrawnCache {
 // Sequences and what they share.
 struct Batch {
   std::uint64_t number = 0;  // of the seed
-  tools::HalfType type = tools::HalfType::fp16;
+  HalfType type = HalfType::fp16;
   std::int64_t query_heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t dim = 64;
@@ -65,7 +61,7 @@ struct Batch {
   std::int64_t list_percent = 0;
   DrawnCache cache = {};
 
-  attention::program::AnswerShape answer_shape() const { return {.type = type, .heads = query_heads, .dim = dim}; }
+  AnswerShape answer_shape() const { return {.type = type, .heads = query_heads, .dim = dim}; }
   std::string descriptor(const DrawnSequence& of) const;
 };
 
@@ -75,9 +71,7 @@ struct BatchSize {
   bool lists = false;         // and sequences of several blocks of rows
   bool byte_queries = false;  // what their kernels do: no modified scores
 };
-inline std::vector<RowsOf> all_whole(const Batch& batch) {
-  return attention::program::whole_sequences(batch, &DrawnSequence::rows);
-}
+inline std::vector<RowsOf> all_whole(const Batch& batch) { return whole_sequences(batch, &DrawnSequence::rows); }
 Batch draw_batch(std::uint64_t seed, std::uint64_t number, const BatchSize& size);
 
 }  // namespace wavejit::attention_forward::program

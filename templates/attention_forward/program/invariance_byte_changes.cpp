@@ -8,7 +8,6 @@
 
 #include "templates/attention_forward/program/invariance_cache.h"
 #include "templates/attention_forward/program/invariance_changes.h"
-#include "templates/attention_forward/program/invariance_integers.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 // The dimensions of plain calls have the many pairs; these show that 8 bits have the same.
 constexpr std::uint64_t one_in = 8;
 struct Batches {
-  DimensionGroup group;
+  Asked::Group group;
   const char* control;
 };
 constexpr std::array<Batches, 3> of_bytes = {{
@@ -29,13 +28,13 @@ constexpr std::array<Batches, 3> of_bytes = {{
 }};
 
 // A dimension of plain calls, and which of `of_bytes` have it.
-struct Asked {
+struct OfPlain {
   const char* plain;
   const char* name;
   const char* changes;
   std::array<bool, of_bytes.size()> of;
 };
-constexpr std::array<Asked, 12> asked = {{
+constexpr std::array<OfPlain, 12> asked = {{
     {"alone", "alone", "each sequence in a call of its own", {true, true, true}},
     {"permuted", "permuted", "the sequences in another order", {true, true, true}},
     {"padded", "padded", "dense keys, NaN (or other integers) behind the sequence", {true, true, true}},
@@ -51,8 +50,8 @@ constexpr std::array<Asked, 12> asked = {{
 }};
 
 // Integers have scales in every batch.
-std::vector<Change> other_scales(const Batch& batch, Draws& /*draws*/) {
-  return {{.text = "other scales", .pieces = all_whole(batch), .way = {.other_scales = true}}};
+std::vector<Change> other_scales(const Batch& /*batch*/, Draws& /*draws*/) {
+  return {{.text = "other scales", .way = {.other_scales = true}}};
 }
 std::vector<Change> other_cache_scales(const Batch& batch, Draws& draws) {
   if (batch.cache.scales.empty() && !batch.cache.token_scales) return {};
@@ -65,14 +64,16 @@ std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain) {
   std::vector<Dimension> dimensions;
   for (std::size_t i = 0; i < of_bytes.size(); ++i) {
     const auto& [group, control] = of_bytes[i];
+    std::vector<Asked::Row> rows;
     for (const auto& [name_of_plain, name, says, of] : asked) {
       if (!of[i]) continue;
       const auto found = std::ranges::find(plain, name_of_plain, [](const Dimension& each) { return each.told.name; });
       const DimensionKind kind = group.base == Base::bytes ? DimensionKind::of_some_targets : DimensionKind::usual;
-      dimensions.push_back(dimension_of({name, says, found->changes, kind}, group));
+      rows.push_back({name, says, found->changes, kind});
     }
     const Changes changes = group.base == Base::integers ? other_scales : other_cache_scales;
-    dimensions.push_back(dimension_of({"other", control, changes, DimensionKind::control}, group));
+    rows.push_back({"other", control, changes, DimensionKind::control});
+    Asked::add(dimensions, rows, group);
   }
   return dimensions;
 }
@@ -86,9 +87,7 @@ void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes) {
   });
   for (Change& change : changes) {
     (integers ? change.way.integers : change.way.eight_bits) = true;
-    change.text += !integers               ? " (" + cache_text(batch) + ")"
-                   : has_key_scales(batch) ? " (int8, scales of keys)"
-                                           : " (int8)";
+    change.text += " (" + (integers ? integers_text(batch) : cache_text(batch)) + ")";
   }
 }
 

@@ -16,8 +16,6 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::ByteType;
-
 // The largest number of e4m3 in the encoding that has fewer.
 constexpr float largest = 240;
 
@@ -25,17 +23,17 @@ constexpr float largest = 240;
 std::uint16_t rounded(const Batch& batch, std::uint16_t half) {
   constexpr float integers_of_one = 4;
   const ByteType type = batch.cache.type;
-  const float drawn = tools::decode(batch.type, half) * (type == ByteType::i8 ? integers_of_one : 1);
-  const float of_byte = tools::decode(type, tools::encode(type, std::clamp(drawn, -largest, largest)));
-  return tools::encode(batch.type, of_byte == 0 ? 0.0 : of_byte);
+  const float drawn = decode(batch.type, half) * (type == ByteType::i8 ? integers_of_one : 1);
+  const float of_byte = decode(type, encode(type, std::clamp(drawn, -largest, largest)));
+  return encode(batch.type, of_byte == 0 ? 0.0 : of_byte);
 }
 
 // `scales`: of each head of a row, or of each head of each row.
 void scale(const Batch& batch, std::vector<std::uint16_t>& elements, std::span<const float> scales) {
   const auto dim = static_cast<std::size_t>(batch.dim);
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    const float scaled = tools::decode(batch.type, elements[i]) * scales[i / dim % scales.size()];
-    elements[i] = tools::encode(batch.type, static_cast<double>(scaled));
+    const float scaled = decode(batch.type, elements[i]) * scales[i / dim % scales.size()];
+    elements[i] = encode(batch.type, static_cast<double>(scaled));
   }
 }
 
@@ -51,20 +49,18 @@ std::shared_ptr<const Batch> drawn_token_scales(const Batch& batch, Draws& draws
     const std::size_t numbers = one.k.size() / static_cast<std::size_t>(batch.dim);
     const auto draw = [&](bool any) {
       std::vector<std::uint16_t> scales(numbers);
-      for (std::uint16_t& each : scales)
-        each = tools::encode(batch.type, any ? static_cast<double>(drawn_power(draws)) : 1.0);
+      for (std::uint16_t& each : scales) each = encode(batch.type, any ? static_cast<double>(drawn_power(draws)) : 1.0);
       return scales;
     };
     one.k = draw(true);
-    one.v = draw(batch.type == tools::HalfType::bf16);
+    one.v = draw(batch.type == HalfType::bf16);
   }
   return drawn;
 }
 
 std::vector<float> decoded(const Batch& batch, std::span<const std::uint16_t> elements) {
   std::vector<float> numbers(elements.size());
-  std::ranges::transform(elements, numbers.begin(),
-                         [&](std::uint16_t half) { return tools::decode(batch.type, half); });
+  std::ranges::transform(elements, numbers.begin(), [&](std::uint16_t half) { return decode(batch.type, half); });
   return numbers;
 }
 
@@ -102,22 +98,14 @@ void make(Batch& batch) {
   }
 }
 
-// The format in the encoding of a target.
-wavejit_dtype cache_format(const Batch& batch, const std::string& target) {
-  if (batch.cache.type == ByteType::i8) return WAVEJIT_INT8;
-  const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
-  if (batch.cache.type == ByteType::e5m2) return fnuz ? WAVEJIT_E5M2_FNUZ : WAVEJIT_E5M2;
-  return fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
-}
-
 // Elements as a call over 16 bits would have them; what is no number is NaN.
-std::vector<std::uint8_t> cache_bytes(const Batch& batch, wavejit_dtype format,
+std::vector<std::uint8_t> cache_bytes(const Batch& batch, std::int32_t format,
                                       std::span<const std::uint16_t> elements) {
-  const ByteType type = *tools::byte_type_of(format);
-  std::vector<std::uint8_t> of_half(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1, tools::nan_of(type));
+  const ByteType type = *byte_type_of(format);
+  std::vector<std::uint8_t> of_half(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1, nan_of(type));
   for (unsigned byte = 0; byte <= std::numeric_limits<std::uint8_t>::max(); ++byte) {
-    const float value = tools::decode(type, static_cast<std::uint8_t>(byte));
-    if (std::isfinite(value)) of_half[tools::encode(batch.type, value)] = static_cast<std::uint8_t>(byte);
+    const float value = decode(type, static_cast<std::uint8_t>(byte));
+    if (std::isfinite(value)) of_half[encode(batch.type, value)] = static_cast<std::uint8_t>(byte);
   }
   std::vector<std::uint8_t> bytes(elements.size());
   std::ranges::transform(elements, bytes.begin(), [&](std::uint16_t half) { return of_half[half]; });
@@ -139,7 +127,7 @@ void twice(std::vector<float>& numbers) {
 }
 
 // As the keys lie, and garbage where theirs is.
-void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given) {
+void give_token_scales(wavejit_attention_forward_arguments& call, CallMemory& memory, const Given& given) {
   const KeyMemory placed = place_keys(*given.batch.cache.token_scales, given.pieces, given.way.keys);
   std::vector<float> numbers = decoded(given.batch, placed.elements);
   if (given.way.other_scales) twice(numbers);
@@ -148,7 +136,7 @@ void give_token_scales(wavejit_attention_forward_arguments& call, tools::CallMem
   call.scales.k_scale = placed.k;
   call.scales.v_scale = placed.v;
   call.scales.k_scale.dtype = call.scales.v_scale.dtype = WAVEJIT_FP32;
-  call.scales.k_scale.data = device + placed.first_k;
+  call.scales.k_scale.data = device;
   call.scales.v_scale.data = device + placed.first_v;
 }
 
@@ -165,10 +153,10 @@ void make_cached_queries(Batch& batch) {
   make(batch);
 }
 
-void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given,
+void give_bytes(wavejit_attention_forward_arguments& call, CallMemory& memory, const Given& given,
                 const std::string& target) {
   const Batch& batch = given.batch;
-  const wavejit_dtype format = cache_format(batch, target);
+  const std::int32_t format = format_on(target, batch.cache.type);
   call.k.dtype = call.v.dtype = format;
   if (batch.cache.queries) {
     call.q.data = memory.in(cache_bytes(batch, format, given.queries));

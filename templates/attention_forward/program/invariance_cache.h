@@ -18,10 +18,15 @@ void make_cached(Batch& batch);
 void make_cached_queries(Batch& batch);
 
 // K and V of a call, and perhaps Q, as bytes in the encoding of a target, and their scales. What is no number is NaN.
-void give_bytes(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given,
+void give_bytes(wavejit_attention_forward_arguments& call, CallMemory& memory, const Given& given,
                 const std::string& target);
 
-// "e4m3, scaled"
+// Batches whose queries and keys are integers of 8 bits, the same numbers in every call: Q and K of a call, and their
+// scales (invariance_integers.cpp).
+void give_integers(wavejit_attention_forward_arguments& call, CallMemory& memory, const Given& given);
+
+// "e4m3, scaled"; "int8, scales of keys".
 std::string cache_text(const Batch& batch);
+std::string integers_text(const Batch& batch);
 
 }  // namespace wavejit::attention_forward::program

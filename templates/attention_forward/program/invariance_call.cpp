@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "templates/attention/program/score_rules.h"
 #include "templates/attention_forward/program/invariance_cache.h"
-#include "templates/attention_forward/program/invariance_integers.h"
 #include "tools/call_memory.h"
 #include "tools/empty_call.h"
 #include "wavejit/wavejit.h"
@@ -13,20 +13,19 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::Result;
-
-void set_mask(wavejit_attention_forward_arguments& call, const Batch& batch, const Way& way, std::int64_t most_keys) {
-  if (batch.causal) call.mask.bits |= WAVEJIT_MASK_CAUSAL;
-  if (batch.kind != nullptr) {
-    call.mask.bits |= batch.kind->bit;
-    call.mask.*batch.kind->number = batch.number_of_kind;
+wavejit_masking mask_of(const Batch& batch) {
+  wavejit_masking mask{};
+  if (batch.causal) mask.bits |= WAVEJIT_MASK_CAUSAL;
+  if (batch.window_left) {
+    mask.bits |= WAVEJIT_MASK_WINDOW;
+    mask.window_left = static_cast<std::int32_t>(*batch.window_left);
+    mask.window_right = -1;
   }
-  const std::int64_t front = way.keys.keys_in_front;
-  if (!batch.window_left && front == 0) return;
-  call.mask.bits |= WAVEJIT_MASK_WINDOW;
-  // What stands in front is hidden of a single row: the window then ends at the sequence's first key.
-  call.mask.window_left = static_cast<std::int32_t>(front > 0 ? most_keys - front - 1 : *batch.window_left);
-  call.mask.window_right = -1;
+  if (batch.kind != nullptr) {
+    mask.bits |= batch.kind->bit;
+    mask.*batch.kind->number = batch.number_of_kind;
+  }
+  return mask;
 }
 
 // Rows see the keys behind their sequence's last, too, which its length hides.
@@ -34,27 +33,19 @@ std::vector<std::uint8_t> shown_keys(const Batch& batch, std::span<const RowsOf>
   std::vector<std::uint8_t> shown;
   for (const RowsOf& piece : pieces) {
     const std::int64_t keys = keys_of(batch, piece);
-    for (std::int64_t row = piece.begin; row < piece.end; ++row) {
-      const std::int64_t own = keys - (piece.end - row);
-      const attention::KeySpan span =
-          batch.kind != nullptr ? batch.kind->keys(own, batch.number_of_kind) : attention::KeySpan{};
-      for (std::int64_t key = 0; key < columns; ++key) {
-        const bool sees = key >= span.first && key < span.end &&
-                          (!batch.causal || (key <= own && (!batch.window_left || key >= own - *batch.window_left)));
-        shown.push_back(key >= keys || sees ? 1 : 0);
-      }
+    const auto rules = rules_of(mask_of(batch), piece.rows(), keys);
+    for (std::int64_t row = 0; row < piece.rows(); ++row) {
+      const auto seen = visible_keys(rules, row, keys);
+      for (std::int64_t key = 0; key < columns; ++key)
+        shown.push_back(key >= keys || (key >= seen.first && key < seen.end) ? 1 : 0);
     }
   }
   return shown;
 }
 
-wavejit_tensor per_head(void* data, const Batch& batch) {
-  return wavejit_dense_tensor(data, WAVEJIT_FP32, 1, batch.query_heads, 1, 1);
-}
-
 // A bias of 0 and −∞, whose rows are padded with NaN to multiples of 8.
 template <typename Element>
-wavejit_tensor bias_of_shown(tools::CallMemory& memory, std::span<const std::uint8_t> shown, std::int64_t rows,
+wavejit_tensor bias_of_shown(CallMemory& memory, std::span<const std::uint8_t> shown, std::int64_t rows,
                              std::int64_t columns, wavejit_dtype type, Element hidden) {
   const std::int64_t stride = (columns + 7) / 8 * 8;
   std::vector<Element> bias(static_cast<std::size_t>(rows * stride), static_cast<Element>(~Element{0}));
@@ -71,13 +62,13 @@ wavejit_tensor bias_of_shown(tools::CallMemory& memory, std::span<const std::uin
 
 Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
                                                       std::span<const RowsOf> pieces, const Way& way) {
-  const auto queries = attention::program::packed_queries(batch, pieces, batch.query_heads * batch.dim);
+  const auto queries = packed_queries(batch, pieces, batch.query_heads * batch.dim);
   const KeyMemory keys = place_keys(way.eight_bits ? *batch.cache.stored : batch, pieces, way.keys);
   const std::int64_t rows = queries.rows();
-  tools::CallMemory memory(engine);
-  const attention::program::RowOutputs outputs(memory, batch.answer_shape(), rows);
-  auto call = tools::empty_call<wavejit_attention_forward_arguments>(WAVEJIT_ATTENTION_FORWARD);
-  const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  CallMemory memory(engine);
+  const RowOutputs outputs(memory, batch.answer_shape(), rows);
+  auto call = empty_call<wavejit_attention_forward_arguments>(WAVEJIT_ATTENTION_FORWARD);
+  const auto type = static_cast<wavejit_dtype>(type_of(batch.type));
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, 1, rows, batch.query_heads, batch.dim);
   outputs.describe(call, 1, rows);
   call.k = keys.k;
@@ -107,27 +98,31 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
                                                           type == WAVEJIT_BF16 ? hidden_bf16 : hidden_fp16);
     }
   } else {
-    set_mask(call, batch, way, keys.longest);
+    call.mask = mask_of(batch);
+    // What stands in front is hidden of a single row: a window then ends at the sequence's first key.
+    if (const std::int64_t front = way.keys.keys_in_front; front > 0) {
+      call.mask.bits |= WAVEJIT_MASK_WINDOW;
+      call.mask.window_left = static_cast<std::int32_t>(keys.longest - front - 1);
+      call.mask.window_right = -1;
+    }
   }
   call.modifiers.softcap = batch.softcap;
-  if (!batch.alibi.empty()) call.modifiers.alibi = per_head(memory.in(batch.alibi), batch);
-  if (!batch.sink.empty()) call.modifiers.sink = per_head(memory.in(batch.sink), batch);
+  call.modifiers.alibi = head_numbers(memory, batch.alibi);
+  call.modifiers.sink = head_numbers(memory, batch.sink);
   call.split.splits = way.splits;
-  call.head.flags |= way.hints;
+  call.head.flags |= way.flags;
   wavejit_call_report report{};
   report.size = sizeof report;
-  if (way.one_launch) {
-    call.head.flags |= WAVEJIT_ONE_LAUNCH;
-    call.head.report = &report;
-  }
+  const bool one_launch = (way.flags & WAVEJIT_ONE_LAUNCH) != 0;
+  if (one_launch) call.head.report = &report;
   if (way.lists) give_blocks(call, memory, batch, pieces, *way.lists);
   if (!memory.good()) return std::unexpected(memory.good().error());
 
-  const auto ran = tools::supported(wavejit_attention_forward(engine, &call, nullptr));
+  const auto ran = supported(wavejit_attention_forward(engine, &call, nullptr));
   if (!ran) return std::unexpected(ran.error());
   if (!*ran) return std::optional<std::vector<Answer>>();
   auto answers = outputs.read(engine, memory, queries.starts);
-  if (answers && way.one_launch && !std::string_view(report.kernel_spec).contains(" merged "))
+  if (answers && one_launch && !std::string_view(report.kernel_spec).contains(" merged "))
     return std::optional<std::vector<Answer>>();
   return answers;
 }

@@ -16,8 +16,7 @@ namespace wavejit::attention_forward::program {
 // How a call holds its pieces.
 struct Way {
   int splits = 1;
-  std::uint32_t hints = 0;  // flags of the call that hints.def lists
-  bool one_launch = false;  // that merges what it leaves; who merges in a second one is no such call
+  std::uint32_t flags = 0;  // those that hints.def lists, and WAVEJIT_ONE_LAUNCH: who merges in a second one drops out
   KeyPlaces keys = {};
   bool other_scales = false;  // of 8 bits: K's are twice what they are
   bool eight_bits = false;    // of a batch whose keys and values 8 bits hold: bytes and scales in place of 16 bits
@@ -37,10 +36,10 @@ struct Given {
   std::span<const std::uint16_t> queries;
 };
 
-using Answer = attention::program::RowAnswer;
+using Answer = RowAnswer;
 
 // One call over all pieces, in this order. An answer a piece. Nothing: no kernel does it on this engine.
-tools::Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
-                                                             std::span<const RowsOf> pieces, const Way& way);
+Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, const Batch& batch,
+                                                      std::span<const RowsOf> pieces, const Way& way);
 
 }  // namespace wavejit::attention_forward::program

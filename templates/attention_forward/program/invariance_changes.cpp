@@ -31,10 +31,6 @@ std::vector<RowsOf> whole_of_share(const Batch& batch, std::size_t share, std::s
   return pieces;
 }
 
-using attention::program::alone;
-using attention::program::permuted;
-using attention::program::rechunked;
-
 // Sequences that may stand in one dense tensor. Long ones by themselves: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t shares) {
   constexpr std::int64_t most_together = 300;
@@ -81,56 +77,33 @@ std::vector<Change> padded_left(const Batch& batch, Draws& draws) {
   const std::size_t turn = static_cast<std::size_t>(batch.number) % (pages.size() + 1);
   if (turn == 0) return dense_with_padding(batch, draws, dense_calls(batch, 10), true);
   const Paging& paging = pages[turn - 1];
-  return {{.text = paging.text() + ", padding in front",
-           .pieces = all_whole(batch),
-           .way = {.keys = {.pages = paging, .left_padding = true}}}};
+  return {{.text = paging.text() + ", padding in front", .way = {.keys = {.pages = paging, .left_padding = true}}}};
 }
 
-std::vector<Change> token_by_token(const Batch& batch, Draws&) {
-  constexpr std::int64_t most_rows = 12;
-  std::vector<RowsOf> pieces = attention::program::row_by_row(all_whole(batch), most_rows);
-  if (pieces.empty()) return {};
-  return {{.text = "a token at a time", .pieces = std::move(pieces)}};
+std::vector<Change> split(const Batch& /*batch*/, Draws& draws) {
+  return Asked::in_runs(draws.below(4) == 0 ? 0 : drawn_runs(draws));
 }
 
-std::vector<Change> split(const Batch& batch, Draws& draws) {
-  const int splits = draws.below(4) == 0 ? 0 : attention::program::drawn_runs(draws);
-  return {{.text = attention::program::text_of_runs(splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
-}
-
-void in_pages(Change& change, std::int64_t size) {
-  change.way.keys.pages = {.size = size};
-  change.text += ", " + change.way.keys.pages->text();
-}
-
-// By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
 // In pieces of a few rows, as only those are merged so.
 std::vector<Change> merged(const Batch& batch, Draws& draws) {
   constexpr std::int64_t most_rows_in_pieces = 12;
   const std::int64_t most_rows = 1 + draws.below(4);
-  const int splits = attention::program::drawn_runs(draws);
-  Change change = {.text = fmt::format("splits={}, one launch", splits),
-                   .pieces = {},
-                   .way = {.splits = splits, .one_launch = true},
-                   .schedule = attention::program::schedule_in_turn(batch.number).schedule};
+  std::vector<Change> changes = Asked::merged(batch, draws);
+  std::vector<RowsOf>& pieces = changes.front().pieces;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const std::int64_t rows = batch.sequences[i].rows;
     for (std::int64_t at = 0; rows <= most_rows_in_pieces && at < rows; at += most_rows)
-      change.pieces.push_back({.sequence = i, .begin = at, .end = std::min(rows, at + most_rows)});
+      pieces.push_back({.sequence = i, .begin = at, .end = std::min(rows, at + most_rows)});
   }
-  if (change.pieces.empty()) return {};
-  if (batch.number % 2 == 1) in_pages(change, 64);
-  return {std::move(change)};
+  if (pieces.empty()) return {};
+  return changes;
 }
 
 // Waves that share each chunk of keys, in one run of chunks and in several. Calls that they are not there for drop out.
 std::vector<Change> by_chunk_waves(const Batch& batch, Draws& draws) {
   const std::string pipeline = batch.dim > 128 ? "generic chunk_waves=2" : "generic chunk_waves=4";
   const int splits = 1 + static_cast<int>(draws.below(4));
-  return {{.text = fmt::format("{}, splits={}", pipeline, splits),
-           .pieces = all_whole(batch),
-           .way = {.splits = splits},
-           .pipeline = pipeline}};
+  return {{.text = fmt::format("{}, splits={}", pipeline, splits), .way = {.splits = splits}, .pipeline = pipeline}};
 }
 
 // Pages of 16 n keys in rows in every second batch on the pipelines of long queries, whatever `auto` takes for so few
@@ -180,19 +153,14 @@ std::vector<Change> by_page_layout(const Batch& batch, Draws&) {
   return with_pages(batch, all);
 }
 
-Garbage garbage_of(const Batch& batch) {
-  return static_cast<Garbage>(batch.number % static_cast<std::uint64_t>(garbage_count));
-}
-
 // What masks show, told otherwise. By turns as it lies, in pieces, as `own` has it, and on a
 // pipeline of long queries.
 std::vector<Change> told_otherwise(const Batch& batch, Draws& draws, Change change,
                                    void (*own)(const Batch& batch, Change& change)) {
   static constexpr std::array<const char*, 3> pipelines = {"interleaved", "dualwave", "generic tile_queries=64"};
-  change.pieces = all_whole(batch);
   switch (batch.number % 4) {
     case 1:
-      change.pieces = attention::program::in_pieces(all_whole(batch), draws);
+      change.pieces = in_pieces(all_whole(batch), draws);
       change.text += ", in pieces";
       break;
     case 2:
@@ -209,40 +177,32 @@ std::vector<Change> told_otherwise(const Batch& batch, Draws& draws, Change chan
 }
 
 std::vector<Change> by_bool_mask(const Batch& batch, Draws& draws) {
-  return told_otherwise(batch, draws, {.text = "a bool mask", .pieces = {}, .way = {.bool_mask = true}},
-                        [](const Batch& of, Change& change) { in_pages(change, of.number % 8 == 2 ? 16 : 64); });
+  return told_otherwise(
+      batch, draws, {.text = "a bool mask", .way = {.bool_mask = true}},
+      [](const Batch& of, Change& change) { Asked::put_in_pages(change, of.number % 8 == 2 ? 16 : 64); });
 }
 
 // Where scores are modified anyway: beside others a bias makes numbers of them that are rounded another time.
 std::vector<Change> by_bias(const Batch& batch, Draws& draws) {
   if (batch.softcap == 0 && batch.alibi.empty()) return {};
-  return told_otherwise(batch, draws, {.text = "a bias by tile", .pieces = {}, .way = {.bias_by_tile = true}},
+  return told_otherwise(batch, draws, {.text = "a bias by tile", .way = {.bias_by_tile = true}},
                         [](const Batch&, Change& change) {
                           change.way.wide_bias = true;
                           change.text += " in f32";
                         });
 }
 
-// What no row may see, all around: packed neighbours, rows beyond lengths, and keys in front of a window.
-std::vector<Change> hidden(const Batch& batch, Draws& draws) {
-  const Garbage garbage = garbage_of(batch);
-  const std::int64_t rows = 1 + draws.below(70);
-  return {{.text = fmt::format("{} rows of {} between sequences{}", rows, to_text(garbage),
-                               batch.window_left ? ", and the keys that their windows hide" : ""),
-           .pieces = all_whole(batch),
-           .way = {.keys = {.rows_between = rows, .garbage = garbage}}}};
-}
-
 // The value of a sequence's last key, which all rows but the last are hidden from.
 std::vector<Change> hidden_values(const Batch& batch, Draws&) {
+  const Garbage garbage = garbage_in_turn(batch.number);
   std::vector<Change> changes;
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const DrawnSequence& one = batch.sequences[i];
     if (!batch.causal || one.rows < 2 || one.keys < one.rows) continue;
     changes.push_back({.text = fmt::format("value {} is {}, which rows before {} do not see", one.keys - 1,
-                                           to_text(garbage_of(batch)), one.rows - 1),
+                                           to_text(garbage), one.rows - 1),
                        .pieces = {whole(batch, i)},
-                       .way = {.keys = {.last_value = true, .garbage = garbage_of(batch)}},
+                       .way = {.keys = {.last_value = true, .garbage = garbage}},
                        .rows_left_out = 1});
   }
   return changes;
@@ -264,13 +224,13 @@ std::vector<Change> shifted(const Batch& batch, Draws& draws) {
 }
 
 std::vector<Dimension> of_plain_calls() {
-  const DimensionRow rows[] = {
-      {"alone", "each sequence in a call of its own", alone<Change, Batch>},
-      {"permuted", "the sequences in another order", permuted<Change, Batch>},
+  const Asked::Row rows[] = {
+      {"alone", "each sequence in a call of its own", Asked::alone},
+      {"permuted", "the sequences in another order", Asked::permuted},
       {"padded", "dense keys, up to 90 % NaN behind the sequence", padded},
       {"left-padding", "up to 90 % NaN in front of the sequence, dense and in pages", padded_left},
-      {"rechunked", "queries in pieces, each with the keys up to its end", rechunked<Change, Batch>},
-      {"token-by-token", "each query by itself", token_by_token},
+      {"rechunked", "queries in pieces, each with the keys up to its end", Asked::rechunked},
+      {"token-by-token", "each query by itself", Asked::token_by_token(12)},
       {"splits", "keys cut into 2 to 16 runs, or as auto does", split},
       {"pipeline", "each pipeline of the target", on_pipelines({"interleaved", "generic", "dualwave"})},
       {"query-tile", "each number of query rows of a workgroup",
@@ -284,14 +244,14 @@ std::vector<Dimension> of_plain_calls() {
        DimensionKind::of_some_targets},
       {"bias-by-tile", "the same told by a bias of 0 and −∞, where scores are modified", by_bias,
        DimensionKind::of_some_targets},
-      {"hidden", "what no row may see is NaN or infinite: neighbours, keys in front of a window", hidden},
+      {"hidden", "what no row may see is NaN or infinite: neighbours, keys in front of a window", Asked::hidden},
       {"hidden-values", "control: the last value is NaN or infinite; rows that do not see it differ", hidden_values,
        DimensionKind::control},
       {"shifted-chunks", "control: chunks from another key than the sequence's first; bits differ", shifted,
        DimensionKind::control},
   };
   std::vector<Dimension> dimensions;
-  for (const DimensionRow& row : rows) dimensions.push_back(dimension_of(row, {}));
+  Asked::add(dimensions, rows, {});
   return dimensions;
 }
 
@@ -300,37 +260,26 @@ std::vector<Dimension> of_plain_calls() {
 Changes on_pipelines(std::vector<const char*> names) {
   return [names = std::move(names)](const Batch& batch, Draws&) -> std::vector<Change> {
     const char* name = names[static_cast<std::size_t>(batch.number % names.size())];
-    return {{.text = name, .pieces = all_whole(batch), .pipeline = name}};
+    return {{.text = name, .pipeline = name}};
   };
 }
 
 Changes hinted(bool beside_lists) {
-  return [beside_lists](const Batch& batch, Draws&) {
+  return [beside_lists](const Batch&, Draws&) {
     std::vector<Change> changes;
     for (const attention::Hint& hint : attention::hints)
       if (beside_lists || hint.beside == attention::Hint::Beside::any)
-        changes.push_back({.text = std::string(hint.word), .pieces = all_whole(batch), .way = {.hints = hint.bit}});
+        changes.push_back({.text = std::string(hint.word), .way = {.flags = hint.bit}});
     return changes;
   };
-}
-
-Dimension dimension_of(const DimensionRow& row, const DimensionGroup& group) {
-  const bool control = row.kind == DimensionKind::control;
-  return {.told = {.name = std::string(group.names) + row.name,
-                   .changes = (control ? "" : group.says) + std::string(row.says),
-                   .control = control,
-                   .one_in = control ? 1 : group.one_in,
-                   .of_some_targets = row.kind == DimensionKind::of_some_targets},
-          .changes = row.changes,
-          .base = group.base};
 }
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
     std::vector<Dimension> all = of_plain_calls();
     std::vector<Dimension> of_bytes = byte_dimensions(all);
-    if (attention::hints_of(false) != 0)
-      all.push_back(dimension_of({"hints", "each hint of the call", hinted(false)}, {}));
+    const Asked::Row hints[] = {{"hints", "each hint of the call", hinted(false)}};
+    if (attention::hints_of(false) != 0) Asked::add(all, hints, {});
     std::ranges::move(list_dimensions(), std::back_inserter(all));
     std::ranges::move(of_bytes, std::back_inserter(all));
     return all;

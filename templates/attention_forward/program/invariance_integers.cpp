@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/attention_forward/program/invariance_integers.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "templates/attention_forward/program/invariance_cache.h"
 
 namespace wavejit::attention_forward::program {
 namespace {
@@ -18,7 +18,7 @@ float scale_of(std::int64_t number) { return (1 + (0.125F * static_cast<float>(n
 std::vector<std::int8_t> integers_of(const Batch& batch, std::span<const std::uint16_t> elements) {
   std::vector<std::int8_t> integers(elements.size());
   std::ranges::transform(elements, integers.begin(), [&](std::uint16_t half) {
-    const float value = tools::decode(batch.type, half) * steps;
+    const float value = decode(batch.type, half) * steps;
     return std::isfinite(value) ? static_cast<std::int8_t>(std::clamp(std::nearbyint(value), -largest, largest))
                                 : foreign;
   });
@@ -46,17 +46,20 @@ std::vector<float> head_scales(std::int64_t heads) {
   return scales;
 }
 
-}  // namespace
-
+// K's scales are a number for each head in a third of the batches, and for each key in the others.
 bool has_key_scales(const Batch& batch) { return batch.number % 3 != 0; }
 
-void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Given& given) {
+}  // namespace
+
+std::string integers_text(const Batch& batch) { return has_key_scales(batch) ? "int8, scales of keys" : "int8"; }
+
+void give_integers(wavejit_attention_forward_arguments& call, CallMemory& memory, const Given& given) {
   const auto& [batch, pieces, way, keys, queries] = given;
   const std::vector<std::int8_t> of_q = integers_of(batch, queries);
   const std::vector<std::int8_t> of_k = integers_of(batch, keys.elements);
   call.q.dtype = call.k.dtype = WAVEJIT_INT8;
   call.q.data = memory.in(of_q);
-  call.k.data = memory.in(of_k) + keys.first_k;
+  call.k.data = memory.in(of_k);
   std::vector<float> q_scales = row_scales(call.q, of_q);
   if (way.other_scales)
     for (float& scale : q_scales) scale *= 2;
@@ -65,7 +68,7 @@ void give_integers(wavejit_attention_forward_arguments& call, tools::CallMemory&
   call.scales.q_scale = wavejit_dense_tensor(memory.in(q_scales), WAVEJIT_FP32, q[0], q[1], q[2], 1);
   if (has_key_scales(batch)) {
     call.scales.token_scales = 1;
-    const std::vector<float> scales = row_scales(call.k, std::span(of_k).subspan(keys.first_k));
+    const std::vector<float> scales = row_scales(call.k, of_k);
     call.scales.k_scale = wavejit_dense_tensor(memory.in(scales), WAVEJIT_FP32, k[0], k[1], k[2], 1);
   } else {
     call.scales.k_scale = wavejit_dense_tensor(memory.in(head_scales(k[2])), WAVEJIT_FP32, 1, 1, k[2], 1);

@@ -13,25 +13,19 @@
 
 namespace wavejit::attention_forward::program {
 
-using attention::program::Garbage;
-using attention::program::garbage_count;
-using attention::program::KeyPlaces;
-using attention::program::Paging;
-
 // K and V in one block of memory.
-struct KeyMemory : attention::program::PlacedKeys {
-  std::vector<std::uint16_t> elements;
-  // Tensors; `data` is null, and both begin at elements of the block.
+struct KeyMemory : PlacedKeys {
+  std::vector<std::uint16_t> elements = {};
+  // Tensors; `data` is null. K begins where the block does.
   wavejit_tensor k = {};
   wavejit_tensor v = {};
-  std::size_t first_k = 0;
   std::size_t first_v = 0;
   std::int32_t page_layout = WAVEJIT_PAGES_OF_ROWS;
 
   // The tensors, of elements in device memory.
   template <typename Element>
   void give(wavejit_attention_forward_arguments& call, Element* device) const {
-    call.k.data = device + first_k;
+    call.k.data = device;
     call.v.data = device + first_v;
   }
 };

@@ -22,7 +22,7 @@ struct NamedForm {
 Changes in_forms(std::vector<NamedForm> forms) {
   return [forms = std::move(forms)](const Batch& batch, Draws&) -> std::vector<Change> {
     const auto& [text, form] = forms[static_cast<std::size_t>(batch.number % forms.size())];
-    return {{.text = text, .pieces = all_whole(batch), .way = listed(form)}};
+    return {{.text = text, .way = listed(form)}};
   };
 }
 // The same, of batches for which it is another call.
@@ -46,7 +46,7 @@ std::vector<Change> placed(const Batch& batch, Draws& draws) {
   static constexpr std::array<Paging, 3> pages = {
       {{.size = 64}, {.size = 16, .heads_first = true}, {.size = 128, .in_turn = true, .list = true}}};
   const std::size_t turn = static_cast<std::size_t>(batch.number) % (pages.size() + 1);
-  Change change = {.text = "", .pieces = all_whole(batch), .way = listed()};
+  Change change = {.way = listed()};
   if (turn < pages.size()) {
     change.way.keys.pages = pages[turn];
     change.text = pages[turn].text();
@@ -57,11 +57,6 @@ std::vector<Change> placed(const Batch& batch, Draws& draws) {
   return {std::move(change)};
 }
 
-std::vector<Change> by_schedule(const Batch& batch, Draws&) {
-  const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
-  return {{.text = text, .pieces = all_whole(batch), .way = listed(), .schedule = schedule}};
-}
-
 bool has_fewer_heads(const Batch& batch) { return batch.list_heads != batch.query_heads; }
 bool has_coarser_blocks(const Batch& batch) { return batch.list_rows != 64 || batch.list_keys != 64; }
 
@@ -70,12 +65,9 @@ bool has_coarser_blocks(const Batch& batch) { return batch.list_rows != 64 || ba
 std::vector<Dimension> list_dimensions() {
   // A sequence of several blocks of rows takes as long as many of a few rows.
   constexpr std::uint64_t one_in = 8;
-  constexpr DimensionGroup group = {
-      .names = "blocks-", .says = "lists of key blocks: ", .base = Base::listed, .one_in = one_in};
-  constexpr DimensionGroup against_none = {.names = "blocks-", .base = Base::unlisted, .one_in = one_in};
-  const DimensionRow rows[] = {
-      {"alone", "each sequence in a call of its own", with_lists(attention::program::alone<Change, Batch>)},
-      {"permuted", "the sequences in another order", with_lists(attention::program::permuted<Change, Batch>)},
+  const Asked::Row rows[] = {
+      {"alone", "each sequence in a call of its own", with_lists(Asked::alone)},
+      {"permuted", "the sequences in another order", with_lists(Asked::permuted)},
       {"keys", "keys dense beside NaN, and in pages", placed},
       {"noise", "out of order, twice, absent blocks, room behind",
        in_forms({{"out of order, twice, outside the keys, room behind counts", {.noise = true}},
@@ -92,18 +84,20 @@ std::vector<Dimension> list_dimensions() {
       {"hints", "each hint of the call", with_lists(hinted(true))},
       {"pipeline", "each pipeline of the target",
        with_lists(on_pipelines({"generic tile_queries=64", "dualwave", "interleaved", "generic tile_queries=128"}))},
-      {"schedule", "waves in other orders", by_schedule},
+      {"schedule", "waves in other orders", with_lists(Asked::by_schedule)},
   };
-  const DimensionRow full = {"full", "lists of all blocks, against a call without lists",
-                             in_forms({{"lists of all blocks", {.all = true}},
-                                       {"lists of all blocks, whole ones", {.whole = true, .all = true}}})};
-  const DimensionRow other = {"other", "control: another block in a list; bits differ",
-                              in_forms({{"another block in the first list of each head", {.other = true}}}),
-                              DimensionKind::control};
+  const Asked::Row against_none[] = {{"full", "lists of all blocks, against a call without lists",
+                                      in_forms({{"lists of all blocks", {.all = true}},
+                                                {"lists of all blocks, whole ones", {.whole = true, .all = true}}})}};
+  const Asked::Row control[] = {{"other", "control: another block in a list; bits differ",
+                                 in_forms({{"another block in the first list of each head", {.other = true}}}),
+                                 DimensionKind::control}};
   std::vector<Dimension> dimensions;
-  for (const DimensionRow& row : rows) dimensions.push_back(dimension_of(row, group));
-  dimensions.push_back(dimension_of(full, against_none));
-  dimensions.push_back(dimension_of(other, group));
+  const Asked::Group group = {
+      .names = "blocks-", .says = "lists of key blocks: ", .base = Base::listed, .one_in = one_in};
+  Asked::add(dimensions, rows, group);
+  Asked::add(dimensions, against_none, {.names = "blocks-", .base = Base::unlisted, .one_in = one_in});
+  Asked::add(dimensions, control, group);
   return dimensions;
 }
 

@@ -21,7 +21,7 @@ struct ListForm {
 };
 
 // Pieces are whole sequences.
-void give_blocks(wavejit_attention_forward_arguments& call, tools::CallMemory& memory, const Batch& batch,
+void give_blocks(wavejit_attention_forward_arguments& call, CallMemory& memory, const Batch& batch,
                  std::span<const RowsOf> pieces, const ListForm& form);
 
 }  // namespace wavejit::attention_forward::program

@@ -8,12 +8,9 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::rows_of_step;
-using tools::ServedModel;
-
 // Prompts with keys expanded per head; with LSE, and without the diagonal, where pieces of a context are merged.
 std::vector<std::string> of_latent_layers(const ServedModel& served) {
-  const tools::LatentDims& latent = *served.config.latent;
+  const LatentDims& latent = *served.config.latent;
   std::vector<std::string> lines;
   const std::string of_values = latent.key_dims == latent.value_dims ? "" : fmt::format("/{}", latent.value_dims);
   for (const char* words : {" causal", " causal lse", " lse"})
@@ -25,14 +22,14 @@ std::vector<std::string> of_latent_layers(const ServedModel& served) {
 }  // namespace
 
 std::vector<std::string> serving_lines(const ServedModel& served) {
-  const tools::ModelConfig& model = served.config;
+  const ModelConfig& model = served.config;
   if (model.latent) return of_latent_layers(served);
   std::string modifiers;
   if (model.sinks) modifiers += " sink";
   if (model.softcap != 0) modifiers += fmt::format(" softcap={}", model.softcap);
   std::vector<std::string> lines;
   std::vector<std::string> seen;
-  for (const tools::LayerKind& kind : model.layers) {
+  for (const LayerKind& kind : model.layers) {
     const std::int64_t kv_heads = served.kv_heads(kind);
     std::string words = fmt::format("h{}{} d{} causal", served.heads(),
                                     served.heads() == kv_heads ? "" : fmt::format("/{}", kv_heads), kind.head_dim);
@@ -41,7 +38,7 @@ std::vector<std::string> serving_lines(const ServedModel& served) {
     if (std::ranges::contains(seen, words)) continue;
     seen.push_back(words);
     // Every mix of prompts, pieces of prompts and tokens; one sequence; a prompt whose keys stand in no cache yet.
-    for (const int sequences : {tools::sequences_of_step, 1})
+    for (const int sequences : {sequences_of_step, 1})
       lines.push_back(fmt::format("attention_forward {} b{} q1..{} k0..{} {} {}{}", model.dtype, sequences,
                                   rows_of_step, model.longest, words, served.layout(), modifiers));
     lines.push_back(

@@ -122,15 +122,11 @@ class AttentionTuning : public tools::Tuning {
       const Values values = parameter.values(*target, pipeline);
       if (!missing_for(pipeline, *target).empty() || values.empty()) continue;
       const std::string where = fmt::format("  {} {}", target->id, to_text(pipeline));
-      if (name == pipeline_name) {
-        text += where + "\n";
-      } else if (name == ladder_name) {
-        text += where + "\n";
+      const bool by_itself = name == pipeline_name || name == ladder_name;
+      text += by_itself ? where + "\n" : fmt::format("{}: {}\n", where, fmt::join(values, ", "));
+      if (name == ladder_name)
         for (const Ladder& ladder : ladders(pipeline))
           text += fmt::format("      {:<13} {}\n", ladder.name, ladder.idea);
-      } else {
-        text += fmt::format("{}: {}\n", where, fmt::join(values, ", "));
-      }
     }
     return text;
   }

@@ -10,10 +10,6 @@
 namespace wavejit::attention_forward::program {
 namespace {
 
-using tools::Branch;
-using tools::GridWord;
-using tools::Variant;
-
 constexpr Variant variants[] = {
     {.name = "mha",
      .title = "Multi-head (MHA)",
@@ -153,12 +149,12 @@ constexpr Branch branches[] = {
     {.question = "Are there fewer kv heads than query heads?", .variant = "gqa"},
     {.question = "Else:", .variant = "mha"}};
 
-class AttentionVariants final : public tools::Variants {
+class AttentionVariants final : public Variants {
  public:
   std::span<const Branch> decision_tree() const override { return branches; }
   std::vector<std::string> peers() const override { return {"FlyDSL (2026-08-21)", "AITER (2026-08-22)"}; }
   std::vector<std::string> types() const override { return {"bf16", "fp16"}; }
-  std::string format_of(const std::string& target) const override { return attention::program::e4m3_of(target); }
+  std::string format_of(const std::string& target) const override { return e4m3_of(target); }
   std::vector<std::string> head_dims() const override { return {"64", "128", "192/128", "256"}; }
 
   std::string grid_descriptor() const override {
@@ -204,6 +200,6 @@ class AttentionVariants final : public tools::Variants {
 
 std::span<const Variant> variant_rows() { return variants; }
 
-const tools::Variants& attention_variants() { return tools::only<AttentionVariants>(); }
+const Variants& attention_variants() { return only<AttentionVariants>(); }
 
 }  // namespace wavejit::attention_forward::program

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_latent/program/device_call.h"
 
+#include "templates/attention/program/described_call.h"
 #include "tools/empty_call.h"
 
 namespace wavejit::attention_latent::program {
@@ -29,17 +30,7 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   call.o = wavejit_dense_tensor(memory.o, type, queries.batch, queries.length, of.query_heads, arrays.latent());
   if (memory.lse != nullptr)
     call.lse = wavejit_dense_tensor(memory.lse, WAVEJIT_FP32, queries.batch, of.query_heads, queries.length, 1);
-  call.modifiers.scale = of.scale;
-  if (of.scale == 0) call.head.flags = WAVEJIT_SCALE_IS_ZERO;
-  if (arrays.launches != 0) call.head.flags |= arrays.launches == 1 ? WAVEJIT_ONE_LAUNCH : WAVEJIT_TWO_LAUNCHES;
-  call.mask = of.mask;
-  call.sequences.query_starts = static_cast<const std::int32_t*>(memory.query_starts);
-  call.sequences.key_starts = static_cast<const std::int32_t*>(memory.key_starts);
-  call.sequences.key_lengths = static_cast<const std::int32_t*>(memory.key_lengths);
-  if (of.packed_queries()) {
-    call.sequences.count = of.batch;
-    call.sequences.max_query_length = of.query_length;
-  }
+  describe(of, memory, call);
   const attention::program::KeyLists& lists = arrays.lists;
   if (lists.top_k != 0) {
     call.key_list.indices = static_cast<const std::int32_t*>(memory.key_indices);
@@ -56,10 +47,8 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
   }
   if (lists.slots) {
     call.sequences.key_lengths = nullptr;
-  } else if (of.packed_keys() || of.paged()) {
-    call.sequences.max_key_length = of.key_length;
-  }
-  if (of.paged() && !lists.slots) {
+    call.sequences.max_key_length = 0;
+  } else if (of.paged()) {
     call.pages.block_table = static_cast<const std::int32_t*>(memory.table);
     call.pages.table_columns = arrays.table_columns;
     call.pages.table_starts = static_cast<const std::int32_t*>(memory.table_starts);
@@ -70,8 +59,6 @@ wavejit_attention_latent_arguments call_of(const LatentArrays& arrays, const Dev
     call.scales.row_scales = arrays.row_scales == 64 ? WAVEJIT_EXPONENTS_BEHIND_ROWS : WAVEJIT_SCALES_IN_ROWS;
   if (memory.sinks != nullptr)
     call.modifiers.sink = wavejit_dense_tensor(memory.sinks, WAVEJIT_FP32, 1, of.query_heads, 1, 1);
-  call.modifiers.softcap = of.of(attention::Modifier::softcap).number;
-  call.split.splits = of.splits;
   for (const attention::program::Sequence& sequence : attention::program::sequences_of(of))
     call.sequences.max_total_keys += sequence.keys;
   return call;

@@ -16,21 +16,16 @@ namespace {
 using tools::InvarianceRequest;
 
 struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
-  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static int base(const Dimension& dimension) { return dimension.cached ? 1 : 0; }
+  static constexpr auto& dimensions = all_dimensions;
   static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
     std::vector<Change> changes = dimension.changes(batch, draws);
-    if (dimension.cached) over_8_bits(batch, changes);
+    if (dimension.base == Base::cached) over_8_bits(batch, changes);
     return changes;
   }
   static Batch draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
     Batch batch = draw_batch(request);
-    if (dimension.cached) make_cached(batch);
+    if (dimension.base == Base::cached) make_cached(batch);
     return batch;
-  }
-  // One packed call over 16 bits.
-  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) {
-    return {.text = {}, .pieces = all_whole(batch)};
   }
 };
 

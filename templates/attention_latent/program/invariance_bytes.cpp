@@ -189,10 +189,10 @@ std::string cache_text(const Batch& batch) {
 }
 
 ByteKeyMemory in_bytes(const Batch& batch, const KeyMemory& keys, bool apart, const std::string& target, bool doubled) {
-  const bool fnuz = attention::program::e4m3_of(target).ends_with("fnuz");
+  const std::int32_t format = attention::program::format_on(target, ByteType::e4m3);
   const float times = doubled ? 2.0F : 1.0F;
-  ByteKeyMemory memory = FormatRows(batch, keys, fnuz ? ByteType::e4m3_fnuz : ByteType::e4m3, apart, times).fill();
-  memory.format = fnuz ? WAVEJIT_E4M3_FNUZ : WAVEJIT_E4M3;
+  ByteKeyMemory memory = FormatRows(batch, keys, *tools::byte_type_of(format), apart, times).fill();
+  memory.format = static_cast<wavejit_dtype>(format);
   if (batch.byte_rows == ByteRows::one_scale) memory.k_scale = {batch.k_scale * times};
   return memory;
 }

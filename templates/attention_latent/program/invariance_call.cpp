@@ -41,7 +41,7 @@ struct Rows {
 
 Call call_of(CallMemory& memory, const Batch& batch, const Rows& rows, const Way& way, const Queries& queries,
              const KeyMemory& keys) {
-  const wavejit_dtype type = batch.type == tools::HalfType::bf16 ? WAVEJIT_BF16 : WAVEJIT_FP16;
+  const auto type = static_cast<wavejit_dtype>(tools::type_of(batch.type));
   const std::int64_t rope = batch.dims - batch.dims_v;
   auto call = tools::empty_call<Call>(WAVEJIT_ATTENTION_LATENT);
   call.q = wavejit_dense_tensor(memory.in(queries.q), type, rows.batch, rows.length, batch.heads,
@@ -56,8 +56,7 @@ Call call_of(CallMemory& memory, const Batch& batch, const Rows& rows, const Way
   if (batch.causal) call.mask.bits = WAVEJIT_MASK_CAUSAL;
   if (!way.dense_queries) queries.describe(call, memory);
   keys.describe(call, memory, way.keys.rows_behind);
-  if (!batch.sink.empty())
-    call.modifiers.sink = wavejit_dense_tensor(memory.in(batch.sink), WAVEJIT_FP32, 1, batch.heads, 1, 1);
+  call.modifiers.sink = attention::program::head_numbers(memory, batch.sink);
   call.modifiers.softcap = batch.softcap;
   call.split.splits = way.splits;
   call.head.flags |= way.flags;

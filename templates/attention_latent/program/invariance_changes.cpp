@@ -16,13 +16,7 @@
 namespace wavejit::attention_latent::program {
 namespace {
 
-using attention::program::Garbage;
-
 constexpr std::int64_t all_rows = std::numeric_limits<std::int64_t>::max();
-
-using attention::program::alone;
-using attention::program::permuted;
-using attention::program::rechunked;
 
 // Sequences of as many rows, up to `most` of them, in one dense call. Long ones together: padding is memory.
 std::vector<std::vector<RowsOf>> dense_calls(const Batch& batch, std::size_t most) {
@@ -49,14 +43,6 @@ std::vector<Change> padded(const Batch& batch, Draws& draws) {
                        .way = {.keys = {.rows_behind = rows}, .dense_queries = true}});
   }
   return changes;
-}
-
-std::vector<Change> hidden(const Batch& batch, Draws& draws) {
-  const auto garbage = static_cast<Garbage>(batch.number % attention::program::garbage_count);
-  const std::int64_t rows = 1 + draws.below(70);
-  return {{.text = fmt::format("{} rows of {} between sequences", rows, to_text(garbage)),
-           .pieces = all_whole(batch),
-           .way = {.keys = {.rows_between = rows, .garbage = garbage}}}};
 }
 
 std::vector<Change> in_pages(const Batch& batch, Draws&) {
@@ -90,7 +76,6 @@ std::vector<Change> pages_and_splits(const Batch& batch, Draws& draws) {
   const Paging paging = {.size = sizes[static_cast<std::size_t>(batch.number % sizes.size())]};
   const int splits = attention::program::drawn_runs(draws);
   return {{.text = fmt::format("{}, splits={}", paging.text(), splits),
-           .pieces = all_whole(batch),
            .way = {.splits = splits, .keys = {.pages = paging}}}};
 }
 
@@ -102,29 +87,11 @@ std::vector<Change> apart(const Batch& batch, Draws&) {
   return {{.text = queries && keys ? "ropes of queries and keys"
                    : queries       ? "ropes of queries"
                                    : "ropes of keys",
-           .pieces = all_whole(batch),
            .way = {.keys = {.apart = keys}, .queries_apart = queries}}};
 }
 
 std::vector<Change> split(const Batch& batch, Draws& draws) {
-  const int splits = batch.number % 4 == 0 ? 0 : attention::program::drawn_runs(draws);
-  return {{.text = attention::program::text_of_runs(splits), .pieces = all_whole(batch), .way = {.splits = splits}}};
-}
-
-void in_pages_of_64(Change& change) {
-  change.way.keys.pages = {.size = 64};
-  change.text += ", " + change.way.keys.pages->text();
-}
-
-// By the last workgroup to arrive, whoever that is: under an order of waves by turns, and in pages every second time.
-std::vector<Change> merged(const Batch& batch, Draws& draws) {
-  const int splits = attention::program::drawn_runs(draws);
-  Change change = {.text = fmt::format("splits={}, one launch", splits),
-                   .pieces = all_whole(batch),
-                   .way = {.splits = splits, .flags = WAVEJIT_ONE_LAUNCH},
-                   .schedule = attention::program::schedule_in_turn(batch.number).schedule};
-  if (batch.number % 2 == 1) in_pages_of_64(change);
-  return {std::move(change)};
+  return Asked::in_runs(batch.number % 4 == 0 ? 0 : attention::program::drawn_runs(draws));
 }
 
 // A sequence of several chunks and short ones, of a row each: a dense tensor has as many keys for all, which is memory.
@@ -150,29 +117,23 @@ std::vector<Change> by_heads(const Batch& batch, Draws& draws) {
   if (const std::int64_t second = 1 + draws.below(batch.heads - 1); second != ends.front()) ends.push_back(second);
   ends.push_back(batch.heads);
   std::ranges::sort(ends);
-  return {{.text = fmt::format("calls of heads up to {}", fmt::join(ends, ", ")),
-           .pieces = all_whole(batch),
-           .way = {.head_ends = std::move(ends)}}};
+  return {
+      {.text = fmt::format("calls of heads up to {}", fmt::join(ends, ", ")), .way = {.head_ends = std::move(ends)}}};
 }
 
-std::vector<Change> token_by_token(const Batch& batch, Draws&) {
-  const std::vector<RowsOf> whole = all_whole(batch);
-  return {{.text = "a token at a time", .pieces = attention::program::row_by_row(whole, all_rows)}};
-}
-
-// One a batch, by turns; with runs in every second round of turns.
-std::vector<Change> repeated(const Batch& batch, Draws&) {
+// With runs in every second round of turns.
+std::vector<Change> repeated(const Batch& batch, Draws& draws) {
   constexpr std::uint64_t turns = 3;
-  const auto& [text, schedule] = attention::program::schedule_in_turn(batch.number);
-  const int splits = batch.number / turns % 2 == 0 ? 1 : 3;
-  return {{.text = text, .pieces = all_whole(batch), .way = {.splits = splits}, .schedule = schedule}};
+  std::vector<Change> changes = Asked::by_schedule(batch, draws);
+  changes.front().way.splits = batch.number / turns % 2 == 0 ? 1 : 3;
+  return changes;
 }
 
 // Mathematically the same where every row sees all keys; sums in another order. Fewer keys may come to the same bits by
 // chance.
 std::vector<Change> reversed(const Batch& batch, Draws&) {
   constexpr std::int64_t least = 16;
-  Change change = {.text = "keys in the opposite order", .pieces = {}, .way = {.keys = {.reversed = true}}};
+  Change change = {.text = "keys in the opposite order", .way = {.keys = {.reversed = true}}};
   for (const RowsOf& piece : all_whole(batch))
     if (batch.sequences[piece.sequence].keys >= least && (!batch.causal || piece.rows() == 1))
       change.pieces.push_back(piece);
@@ -181,70 +142,43 @@ std::vector<Change> reversed(const Batch& batch, Draws&) {
 }
 
 // Scales of a token's own are doubled or all are: keys and values count for twice as much.
-std::vector<Change> doubled_scales(const Batch& batch, Draws&) {
-  return {{.text = "twice the scales", .pieces = all_whole(batch), .way = {.doubled_scales = true}}};
-}
-
-const std::vector<Dimension>& plain_dimensions() {
-  static const std::vector<Dimension> dimensions = {
-      {.told = {.name = "latent-alone", .changes = "each sequence in a call of its own"},
-       .changes = alone<Change, Batch>},
-      {.told = {.name = "latent-permuted", .changes = "the sequences in another order"},
-       .changes = permuted<Change, Batch>},
-      {.told = {.name = "latent-padded", .changes = "dense, up to 149 rows of NaN behind the longest"},
-       .changes = padded},
-      {.told = {.name = "latent-hidden", .changes = "NaN or infinity between the sequences"}, .changes = hidden},
-      {.told = {.name = "latent-pages", .changes = "keys in shuffled pages of 1 to 128, by a table or a list"},
-       .changes = in_pages},
-      {.told = {.name = "latent-paged-runs", .changes = "the same, cut into 2 to 16 runs"},
-       .changes = pages_and_splits},
-      {.told = {.name = "latent-apart", .changes = "the rope in a tensor of its own: of queries, of keys, of both"},
-       .changes = apart},
-      {.told = {.name = "latent-splits", .changes = "keys cut into 2 to 16 runs, or as auto does"}, .changes = split},
-      {.told = {.name = "latent-merged", .changes = "2 to 16 runs, merged in the launch that leaves their parts"},
-       .changes = merged},
-      {.told = {.name = "latent-rounds", .changes = "a workspace with room for some sequences", .one_in = 4},
-       .changes = in_rounds},
-      {.told = {.name = "latent-heads", .changes = "heads in two or three calls"}, .changes = by_heads},
-      {.told = {.name = "latent-rechunked", .changes = "queries in pieces, each with the keys up to its end"},
-       .changes = rechunked<Change, Batch>},
-      {.told = {.name = "latent-decode", .changes = "each query by itself"}, .changes = token_by_token},
-      {.told = {.name = "latent-repeated", .changes = "once more, under each wave schedule of the simulated GPU"},
-       .changes = repeated},
-      {.told = {.name = "latent-reversed",
-                .changes = "control: keys in the opposite order, the same sums otherwise; bits differ",
-                .control = true},
-       .changes = reversed},
-  };
-  return dimensions;
-}
-
-// The same of caches of 8 bits. The dimensions over 16 have the many pairs.
-std::vector<Dimension> cache_dimensions() {
-  constexpr std::uint64_t one_in = 8;
-  std::vector<Dimension> dimensions;
-  for (Dimension of : plain_dimensions()) {
-    if (of.told.control) continue;
-    of.told.name = "latent-cache" + of.told.name.substr(of.told.name.find('-'));
-    of.told.changes = "8 bits against 16: " + of.told.changes;
-    of.told.one_in *= one_in;
-    of.cached = true;
-    dimensions.push_back(std::move(of));
-  }
-  dimensions.push_back({.told = {.name = "latent-cache-other",
-                                 .changes = "control: 8 bits with twice the scales; bits differ",
-                                 .control = true},
-                        .cached = true,
-                        .changes = doubled_scales});
-  return dimensions;
+std::vector<Change> doubled_scales(const Batch&, Draws&) {
+  return {{.text = "twice the scales", .way = {.doubled_scales = true}}};
 }
 
 }  // namespace
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> dimensions = [] {
-    std::vector<Dimension> all = plain_dimensions();
-    std::ranges::move(cache_dimensions(), std::back_inserter(all));
+    const Asked::Row rows[] = {
+        {"alone", "each sequence in a call of its own", Asked::alone},
+        {"permuted", "the sequences in another order", Asked::permuted},
+        {"padded", "dense, up to 149 rows of NaN behind the longest", padded},
+        {"hidden", "NaN or infinity between the sequences", Asked::hidden},
+        {"pages", "keys in shuffled pages of 1 to 128, by a table or a list", in_pages},
+        {"paged-runs", "the same, cut into 2 to 16 runs", pages_and_splits},
+        {"apart", "the rope in a tensor of its own: of queries, of keys, of both", apart},
+        {"splits", "keys cut into 2 to 16 runs, or as auto does", split},
+        {"merged", "2 to 16 runs, merged in the launch that leaves their parts", Asked::merged},
+        {"rounds", "a workspace with room for some sequences", in_rounds, DimensionKind::usual, 4},
+        {"heads", "heads in two or three calls", by_heads},
+        {"rechunked", "queries in pieces, each with the keys up to its end", Asked::rechunked},
+        {"decode", "each query by itself", Asked::token_by_token(all_rows)},
+        {"repeated", "once more, under each wave schedule of the simulated GPU", repeated},
+    };
+    const Asked::Row control[] = {{"reversed",
+                                   "control: keys in the opposite order, the same sums otherwise; bits differ",
+                                   reversed, DimensionKind::control}};
+    const Asked::Row control_of_bytes[] = {
+        {"other", "control: 8 bits with twice the scales; bits differ", doubled_scales, DimensionKind::control}};
+    // The dimensions over 16 bits have the many pairs.
+    const Asked::Group of_bytes = {
+        .names = "latent-cache-", .says = "8 bits against 16: ", .base = Base::cached, .one_in = 8};
+    std::vector<Dimension> all;
+    Asked::add(all, rows, {.names = "latent-"});
+    Asked::add(all, control, {.names = "latent-"});
+    Asked::add(all, rows, of_bytes);
+    Asked::add(all, control_of_bytes, of_bytes);
     return all;
   }();
   return dimensions;

@@ -4,20 +4,19 @@
 
 #include <vector>
 
+#include "templates/attention/program/row_changes.h"
 #include "templates/attention_latent/program/invariance_call.h"
-#include "tools/invariance/invariance.h"
 
 namespace wavejit::attention_latent::program {
 
-using Change = attention::program::ChangeOfRows<Way>;
+// What the changed run is held against: one packed call over 16 bits, of a batch whose keys 8 bits hold or not.
+enum class Base : std::uint8_t { plain, cached };
 
-struct Dimension {
-  tools::InvarianceDimension told;
-  // Over 8 bits, held against one packed call over 16 bits.
-  bool cached = false;
-  // None: the batch has nothing to change.
-  std::vector<Change> (*changes)(const Batch& batch, Draws& draws) = nullptr;
-};
+using Asked = attention::program::RowChanges<Batch, Way, Base>;
+using Change = Asked::Change;
+using Dimension = Asked::Dimension;
+using attention::program::DimensionKind;
+
 const std::vector<Dimension>& all_dimensions();
 
 // The changes as calls over the batch's bytes; without those that its format refuses.

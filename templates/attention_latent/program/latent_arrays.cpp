@@ -292,10 +292,6 @@ Experiment experiment_of(const ProblemDescriptor& from, std::string text) {
   return to;
 }
 
-bool has_word(const std::string& text, const std::string& word) {
-  return (text + ' ').find(' ' + word + ' ') != std::string::npos;
-}
-
 }  // namespace
 
 tools::Result<Experiment> parse_experiment(const std::string& descriptor) {
@@ -307,12 +303,10 @@ tools::Result<LatentArrays> make_latent_arrays(const std::string& descriptor, bo
   if (!experiment) return std::unexpected(experiment.error());
   LatentArrays arrays;
   arrays.experiment = *std::move(experiment);
-  arrays.apart = has_word(arrays.experiment.text, "apart");
+  arrays.apart = arrays.experiment.says("apart");
   for (const int columns : {128, exponent_columns})
-    if (has_word(arrays.experiment.text, "row_scales=" + std::to_string(columns))) arrays.row_scales = columns;
+    if (arrays.experiment.says("row_scales=" + std::to_string(columns))) arrays.row_scales = columns;
   arrays.has_least_exponents = least_exponents;
-  for (const std::uint32_t launches : {1U, 2U})
-    if (has_word(arrays.experiment.text, "launches=" + std::to_string(launches))) arrays.launches = launches;
   fill_queries(arrays, with_exact);
   fill_keys(arrays, with_exact);
   static_cast<attention::program::SequenceArrays&>(arrays) = attention::program::sequence_arrays_of(arrays.experiment);

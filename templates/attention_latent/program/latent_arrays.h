@@ -22,7 +22,6 @@ inline constexpr std::int64_t nope_dims = 128;
 struct LatentArrays : attention::program::SequenceArrays {
   attention::program::Experiment experiment;
   bool apart = false;
-  std::uint32_t launches = 0;  // that merge runs: 1 or 2; 0: not said
   // As device memory has them. Together: all columns in q and k; apart: V's there, and the others in the ropes'. What
   // no sequence names (slots of pages, keys behind key_lengths) is NaN.
   std::vector<std::uint16_t> q, q_rope, k, k_rope;

@@ -77,9 +77,7 @@ struct LatentListLaboratory : attention::program::ListLaboratory<wavejit_attenti
     static const auto all = attention::program::list_dimensions("latent-list-", "", 20);
     return all;
   }
-  static ListedQueries draw(const InvarianceRequest& request, const ListDimension&, wavejit_engine* /*engine*/) {
-    return draw_lists(request);
-  }
+  static constexpr auto& draw = draw_lists;
 };
 
 }  // namespace

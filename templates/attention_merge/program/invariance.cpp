@@ -28,7 +28,6 @@ using tools::CallMemory;
 using tools::checked;
 using tools::Draws;
 using tools::FirstDifference;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -214,17 +213,14 @@ PartBatch draw_parts(const InvarianceRequest& request) {
   return batch;
 }
 
-struct Dimension {
-  InvarianceDimension told;
-  std::optional<MergeChange> (*change)(const PartBatch& batch, Draws& draws);
-};
+using Changed = std::optional<MergeChange>;
+using Dimension = tools::DimensionOf<PartBatch, MergeChange, Changed>;
 
 MergeChange unchanged(const PartBatch& batch) {
   return {.calls = {counted(batch.tokens)}, .parts = counted(batch.parts)};
 }
 
 const std::vector<Dimension>& merge_dimensions() {
-  using Changed = std::optional<MergeChange>;
   static const std::vector<Dimension> all = {
       {{.name = "merge-alone", .changes = "each token in a call of its own"},
        [](const PartBatch& batch, Draws&) -> Changed {
@@ -315,25 +311,11 @@ std::optional<FirstDifference> first_difference(const PartBatch& batch, const Me
 }
 
 struct Laboratory {
-  static const std::vector<Dimension>& dimensions() { return merge_dimensions(); }
-  static std::vector<MergeChange> changes(const Dimension& dimension, const PartBatch& batch, Draws& draws) {
-    auto change = dimension.change(batch, draws);
-    return change ? std::vector{*std::move(change)} : std::vector<MergeChange>();
-  }
-  static PartBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
-    return draw_parts(request);
-  }
-  static MergeChange unchanged(const PartBatch& batch, const Dimension& /*dimension*/) {
-    return attention_merge::program::unchanged(batch);
-  }
-  static Result<std::vector<MergedBits>> changed(wavejit_engine* engine, const PartBatch& batch,
-                                                 const MergeChange& change) {
-    return merged_rows(engine, batch, change);
-  }
-  static std::optional<FirstDifference> difference(const PartBatch& batch, const MergedBits& before,
-                                                   const MergedBits& after, std::int64_t token) {
-    return first_difference(batch, before, after, token);
-  }
+  static constexpr auto& dimensions = merge_dimensions;
+  static constexpr auto& draw = draw_parts;
+  static constexpr auto& unchanged = program::unchanged;
+  static constexpr auto& changed = merged_rows;
+  static constexpr auto& difference = first_difference;
 };
 
 }  // namespace

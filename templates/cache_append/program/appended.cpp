@@ -13,19 +13,13 @@
 namespace wavejit::cache_append::program {
 
 using namespace tools;
+using attention::program::word_behind;
 using tools::Result;
 
 namespace {
 
 // With `holes`: every such token has no slot.
 constexpr std::int64_t tokens_of_a_hole = 13;
-
-std::string_view word_behind(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(" " + std::string(key));
-  if (at == std::string_view::npos) return {};
-  const std::size_t begin = at + 1 + key.size();
-  return text.substr(begin, text.find(' ', begin) - begin);
-}
 
 }  // namespace
 
@@ -46,17 +40,17 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
   said.heads_first = from.pages == PageOrder::hnd;
   said.holes = from.holes;
   said.seed = attention::program::number_in(from.seed, std::uint64_t{1});
-  const std::string_view rotary = word_behind(said.text, "rotary=");
+  const std::string_view rotary = word_behind(said.text, " rotary=");
   if (!rotary.empty()) {
     said.rotary = rotary.starts_with("halves") ? WAVEJIT_ROTARY_HALVES : WAVEJIT_ROTARY_INTERLEAVED;
     said.rotary_dims = from.rotary_dims;
   }
-  const std::string_view angles = word_behind(said.text, "angles=");
+  const std::string_view angles = word_behind(said.text, " angles=");
   said.table_type = angles == "base"   ? WAVEJIT_DTYPE_NONE
                     : angles == "bf16" ? WAVEJIT_BF16
                     : angles == "fp16" ? WAVEJIT_FP16
                                        : WAVEJIT_FP32;
-  said.elements = word_behind(said.text, "elements=");
+  said.elements = word_behind(said.text, " elements=");
   if (const std::int32_t cache = attention::told_type(from.cache); tools::byte_type_of(cache)) {
     said.cache = cache;
     said.scales = from.scales == Scales::none ? Scales::heads : from.scales;
@@ -106,12 +100,10 @@ std::shared_ptr<Appended> make_appended(const Said& said) {
   all->said = said;
   const std::int64_t tokens = said.all_tokens();
   const bool by_units = said.page_layout != WAVEJIT_PAGES_OF_ROWS;
-  const Order rows = said.heads_first ? Order::hnd : Order::nhd;
-  const Order keys = by_units ? Order::keys_in_units : said.apart("keys") ? Order::dims_apart : rows;
-  const Order values = said.page_layout == WAVEJIT_PAGES_VECTORISED        ? Order::values_by_dims
-                       : said.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS ? Order::values_by_keys
-                       : said.apart("values")                              ? Order::dims_apart
-                                                                           : rows;
+  const auto order_of = [&](const char* tensor, bool of_values) {
+    if (!by_units && said.apart(tensor)) return Order::dims_apart;
+    return attention::program::order_of_pages(said.page_layout, said.heads_first, of_values);
+  };
   std::int64_t first = 0;
   for (std::size_t side = 0; side < 3; ++side) {
     const std::int64_t dims = all->dims(side);
@@ -120,7 +112,9 @@ std::shared_ptr<Appended> make_appended(const Said& said) {
     const bool none = dims == 0 || heads == 0;
     const Index cache = {said.pages(), said.page_size, heads, dims};
     all->sources_placed.push_back({RowLayout(said.apart("source") ? Order::dims_apart : Order::nhd, source)});
-    const Order order = side == 0 ? keys : side == 1 ? values : said.apart("queries") ? Order::dims_apart : Order::nhd;
+    const Order order = side != 2               ? order_of(side == 0 ? "keys" : "values", side == 1)
+                        : said.apart("queries") ? Order::dims_apart
+                                                : Order::nhd;
     all->targets.push_back({RowLayout(order, side == 2 ? source : cache), first});
     auto numbers = seeded_values(said.seed + side, none ? 0 : static_cast<std::size_t>(tokens * heads * dims));
     for (float& number : numbers) number = decode(said.half(), encode(said.half(), static_cast<double>(number) * 4));

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "templates/attention/program/row_layout.h"
 #include "templates/cache_append/kernel/spec.h"
-#include "templates/cache_append/program/layout.h"
 #include "templates/cache_append/program/reference.h"
 #include "tools/array_problem.h"
 
@@ -20,6 +20,8 @@ struct ProblemDescriptor;
 
 namespace wavejit::cache_append::program {
 
+using attention::program::Index;
+using attention::program::RowLayout;
 using Order = RowLayout::Order;
 using tools::HalfType;
 
@@ -67,12 +69,7 @@ struct Placed {
   RowLayout layout;
   std::int64_t first = 0;
   wavejit_tensor tensor(void* memory, std::int32_t type) const {
-    wavejit_tensor tensor{};
-    tensor.data = static_cast<char*>(memory) + (first * 2);
-    tensor.dtype = type;
-    std::ranges::copy(layout.sizes(), tensor.sizes);
-    std::ranges::copy(layout.strides(), tensor.strides);
-    return tensor;
+    return layout.tensor(static_cast<char*>(memory) + (first * 2), type);
   }
 };
 

@@ -51,14 +51,9 @@ wavejit_cache_append_arguments call_of(const Appended& all, const NarrowOutput* 
     call.rotary_base = static_cast<float>(said.base);
     return call;
   }
-  for (const auto& [table, input] : {std::pair{&call.cos, cosines}, {&call.sin, sines}}) {
-    table->data = inputs[input];
-    table->dtype = said.table_type;
-    const Index sizes = {1, table_rows, 1, said.rotary_dims / 2};
-    std::ranges::copy(sizes, table->sizes);
-    const Index strides = {1, said.rotary_dims / 2, 1, 1};
-    std::ranges::copy(strides, table->strides);
-  }
+  for (const auto& [table, input] : {std::pair{&call.cos, cosines}, {&call.sin, sines}})
+    *table = wavejit_dense_tensor(inputs[input], static_cast<wavejit_dtype>(said.table_type), 1, table_rows, 1,
+                                  said.rotary_dims / 2);
   return call;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "templates/attention/program/cache_formats.h"
+#include "templates/attention/program/row_layout.h"
 #include "tools/array_problem.h"
 #include "tools/byte_float.h"
 #include "tools/call_memory.h"
@@ -24,12 +25,12 @@
 namespace wavejit::cache_append::program {
 namespace {
 
+using attention::program::RowLayout;
 using tools::CallMemory;
 using tools::checked;
 using tools::Draws;
 using tools::FirstDifference;
 using tools::HalfType;
-using tools::InvarianceDimension;
 using tools::InvarianceRequest;
 using tools::Result;
 
@@ -67,15 +68,13 @@ struct TokenBatch {
   }
 };
 
-enum class PageOrder : std::uint8_t { keys_first, heads_first, dims_apart };
-
 struct TokenChange {
   std::string text = {};
   std::vector<std::vector<std::int64_t>> calls = {};  // of tokens; all into one cache
   bool token_a_sequence = false;
   std::int64_t strangers = 0;  // this many tokens without a slot before each token
   std::int64_t page = 16;
-  PageOrder order = PageOrder::keys_first;
+  RowLayout::Order order = RowLayout::Order::nhd;
   bool other_slots = false;
   std::int64_t gap = 0;  // elements behind each row of what is appended
   bool other_numbers = false;
@@ -96,20 +95,11 @@ std::vector<std::int64_t> in_order(const TokenBatch& batch) {
 struct Cache {
   std::int64_t page;
   std::int64_t pages;
-  PageOrder order;
+  RowLayout::Order order;
   std::vector<std::int64_t> slots;  // of tokens
 
-  std::array<std::int64_t, 4> strides(std::int64_t heads, std::int64_t dims) const {
-    const std::int64_t whole = page * heads * dims;
-    switch (order) {
-      case PageOrder::keys_first:
-        return {whole, heads * dims, dims, 1};
-      case PageOrder::heads_first:
-        return {whole, dims, page * dims, 1};
-      case PageOrder::dims_apart:
-        return {whole, 1, page * dims, page};
-    }
-    return {};
+  RowLayout layout(const TokenBatch& batch, std::size_t side) const {
+    return {order, {pages, page, batch.heads[side], batch.dims[side]}};
   }
 };
 
@@ -128,14 +118,6 @@ struct Targets {
   void* memory[tensor_sides - 1] = {};
   void* scales[tensor_sides - 1] = {};
 };
-
-wavejit_tensor strided(void* memory, std::int32_t type, const std::array<std::int64_t, 4>& sizes,
-                       const std::array<std::int64_t, 4>& strides) {
-  wavejit_tensor tensor =
-      wavejit_dense_tensor(memory, static_cast<wavejit_dtype>(type), sizes[0], sizes[1], sizes[2], sizes[3]);
-  std::ranges::copy(strides, tensor.strides);
-  return tensor;
-}
 
 // One call, which leaves the bits of its turned queries in `rows`.
 void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange& change, const Cache& cache,
@@ -174,18 +156,16 @@ void run_call(wavejit_engine* engine, const TokenBatch& batch, const TokenChange
           numbers[static_cast<std::size_t>((((place * batch.heads[side]) + head) * row) + dim)] = bits;
         }
     }
-    const std::int64_t of_token = batch.heads[side] * row;
     if (numbers.empty()) continue;
-    *sources[side] =
-        strided(arrays.in(numbers), batch.dtype(), {sequences, count / sequences, batch.heads[side], batch.dims[side]},
-                {count / sequences * of_token, of_token, row, 1});
+    *sources[side] = wavejit_dense_tensor(arrays.in(numbers), static_cast<wavejit_dtype>(batch.dtype()), sequences,
+                                          count / sequences, batch.heads[side], row);
+    sources[side]->sizes[3] = batch.dims[side];
   }
   wavejit_tensor* caches[] = {&call.k_cache, &call.v_cache};
   wavejit_tensor* scales[] = {&call.scales.k_scale, &call.scales.v_scale};
   for (std::size_t side = 0; side < tensor_sides - 1; ++side) {
-    *caches[side] = strided(targets.memory[side], batch.cache ? batch.cache_type : batch.dtype(),
-                            {cache.pages, cache.page, batch.heads[side], batch.dims[side]},
-                            cache.strides(batch.heads[side], batch.dims[side]));
+    *caches[side] =
+        cache.layout(batch, side).tensor(targets.memory[side], batch.cache ? batch.cache_type : batch.dtype());
     if (!batch.cache) continue;
     *scales[side] =
         batch.found_scales
@@ -249,13 +229,12 @@ Result<std::vector<TokenBits>> appended(wavejit_engine* engine, const TokenBatch
     const auto scales = arrays.back<std::uint32_t>(
         targets.scales[side], batch.found_scales ? static_cast<std::size_t>(slots * batch.heads[side]) : 0);
     if (!arrays.good()) break;
-    const auto strides = cache.strides(batch.heads[side], batch.dims[side]);
+    const RowLayout layout = cache.layout(batch, side);
     for (std::size_t token = 0; token < rows.size(); ++token) {
       const std::int64_t slot = cache.slots[token];
       for (std::int64_t head = 0; head < batch.heads[side]; ++head) {
         for (std::int64_t dim = 0; dim < batch.dims[side]; ++dim) {
-          const auto at = static_cast<std::size_t>((slot / cache.page * strides[0]) + (slot % cache.page * strides[1]) +
-                                                   (head * strides[2]) + (dim * strides[3]));
+          const auto at = static_cast<std::size_t>(layout.place_of({slot / cache.page, slot % cache.page, head, dim}));
           rows[token][side].push_back(element == 1 ? bytes[at] : bytes[2 * at] + (256U * bytes[(2 * at) + 1]));
         }
         if (batch.found_scales)
@@ -267,7 +246,7 @@ Result<std::vector<TokenBits>> appended(wavejit_engine* engine, const TokenBatch
   return rows;
 }
 
-TokenBatch draw_tokens(const InvarianceRequest& request, const std::string& target) {
+TokenBatch draw_tokens(const InvarianceRequest& request, wavejit_engine* engine) {
   Draws draws(request.seed, request.batch);
   TokenBatch batch;
   batch.tokens = std::max<std::int64_t>(request.sequences, 2);
@@ -279,10 +258,11 @@ TokenBatch draw_tokens(const InvarianceRequest& request, const std::string& targ
   batch.dims[1] = draws.one_in(3) ? widths[static_cast<std::size_t>(draws.below(6))] : batch.dims[0];
   batch.type = draws.one_in(2) ? HalfType::bf16 : HalfType::fp16;
   // By turns: 16 bits, int8 and e4m3 with scales that are found, and that are given.
-  const std::string e4m3 = attention::program::e4m3_of(target);
+  const std::string e4m3 = attention::program::e4m3_of(wavejit_engine_target(engine));
   if (const std::uint64_t turn = request.batch % 5; turn != 0) {
     const bool integers = turn % 2 == 1 || e4m3.empty();
-    batch.cache_type = integers ? WAVEJIT_INT8 : e4m3 == "e4m3" ? WAVEJIT_E4M3 : WAVEJIT_E4M3_FNUZ;
+    batch.cache_type = attention::program::format_on(wavejit_engine_target(engine),
+                                                     integers ? tools::ByteType::i8 : tools::ByteType::e4m3);
     batch.cache = tools::byte_type_of(batch.cache_type);
     batch.found_scales = turn <= 2;
     batch.cache_words = fmt::format(" cache={} cache_scales={}", integers ? std::string("i8") : e4m3,
@@ -312,10 +292,9 @@ TokenBatch draw_tokens(const InvarianceRequest& request, const std::string& targ
   return batch;
 }
 
-struct Dimension {
-  InvarianceDimension told;
-  TokenChange (*change)(const TokenBatch& batch, Draws& draws);
-};
+TokenChange in_one_call(const TokenBatch& batch) { return {.calls = {in_order(batch)}}; }
+
+using Dimension = tools::DimensionOf<TokenBatch, TokenChange, TokenChange>;
 
 const std::vector<Dimension>& append_dimensions() {
   static const std::vector<Dimension> all = {
@@ -327,7 +306,7 @@ const std::vector<Dimension>& append_dimensions() {
        }},
       {{.name = "append-order", .changes = "tokens in another order"},
        [](const TokenBatch& batch, Draws& draws) {
-         TokenChange change = {.calls = {in_order(batch)}};
+         TokenChange change = in_one_call(batch);
          draws.shuffle(change.calls.front());
          return change;
        }},
@@ -344,13 +323,13 @@ const std::vector<Dimension>& append_dimensions() {
          constexpr std::array<std::int64_t, 4> sizes = {1, 48, 64, 256};
          TokenChange change = {.calls = {in_order(batch)}, .other_slots = true};
          change.page = sizes[static_cast<std::size_t>(draws.below(4))];
-         change.order = draws.one_in(2) ? PageOrder::heads_first : PageOrder::keys_first;
-         change.text = fmt::format("page={}:{}", change.page, change.order == PageOrder::heads_first ? "hnd" : "nhd");
+         change.order = draws.one_in(2) ? RowLayout::Order::hnd : RowLayout::Order::nhd;
+         change.text = fmt::format("page={}:{}", change.page, change.order == RowLayout::Order::hnd ? "hnd" : "nhd");
          return change;
        }},
       {{.name = "append-elements", .changes = "a cache whose dims of a row stand apart"},
        [](const TokenBatch& batch, Draws&) {
-         return TokenChange{.calls = {in_order(batch)}, .order = PageOrder::dims_apart};
+         return TokenChange{.calls = {in_order(batch)}, .order = RowLayout::Order::dims_apart};
        }},
       {{.name = "append-strides", .changes = "gaps of NaN behind the rows of what is appended"},
        [](const TokenBatch& batch, Draws& draws) {
@@ -395,24 +374,11 @@ std::optional<FirstDifference> first_difference(const TokenBatch& batch, const T
 }
 
 struct Laboratory {
-  static const std::vector<Dimension>& dimensions() { return append_dimensions(); }
-  static std::vector<TokenChange> changes(const Dimension& dimension, const TokenBatch& batch, Draws& draws) {
-    return {dimension.change(batch, draws)};
-  }
-  static TokenBatch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* engine) {
-    return draw_tokens(request, wavejit_engine_target(engine));
-  }
-  static TokenChange unchanged(const TokenBatch& batch, const Dimension& /*dimension*/) {
-    return {.calls = {in_order(batch)}};
-  }
-  static Result<std::vector<TokenBits>> changed(wavejit_engine* engine, const TokenBatch& batch,
-                                                const TokenChange& change) {
-    return appended(engine, batch, change);
-  }
-  static std::optional<FirstDifference> difference(const TokenBatch& batch, const TokenBits& before,
-                                                   const TokenBits& after, std::int64_t token) {
-    return first_difference(batch, before, after, token);
-  }
+  static constexpr auto& dimensions = append_dimensions;
+  static constexpr auto& draw = draw_tokens;
+  static constexpr auto& unchanged = in_one_call;
+  static constexpr auto& changed = appended;
+  static constexpr auto& difference = first_difference;
 };
 
 }  // namespace

@@ -65,18 +65,8 @@ Said said_of(const ProblemDescriptor& from, std::string text) {
 // Unaligned tensors begin an element behind the memory's start.
 constexpr std::int64_t shifted(const Said& said) { return said.unaligned ? 1 : 0; }
 
-wavejit_tensor dense(const void* data, std::int32_t type, const Said& said, std::int64_t last) {
-  wavejit_tensor tensor{};
-  tensor.data = const_cast<void*>(data);  // NOLINT(cppcoreguidelines-pro-type-const-cast): the struct has one kind
-  tensor.dtype = type;
-  const std::int64_t sizes[4] = {said.batch, said.heads, said.rows, last};
-  std::int64_t stride = 1;
-  for (int d = 3; d >= 0; --d) {
-    tensor.sizes[d] = sizes[d];
-    tensor.strides[d] = stride;
-    stride *= sizes[d];
-  }
-  return tensor;
+wavejit_tensor dense(void* data, std::int32_t type, const Said& said, std::int64_t last) {
+  return wavejit_dense_tensor(data, static_cast<wavejit_dtype>(type), said.batch, said.heads, said.rows, last);
 }
 
 // The keys that a row of a batch sees, by the definition in wavejit.h.
@@ -89,7 +79,7 @@ wavejit_softmax_lse_arguments call_of(const Said& said, std::span<void* const> i
   const bool has_weights = said.weights != WAVEJIT_DTYPE_NONE;
   const std::int64_t bytes = said.scores == WAVEJIT_FP32 ? 4 : 2;
   auto call = tools::empty_call<wavejit_softmax_lse_arguments>(WAVEJIT_SOFTMAX_LSE);
-  call.scores = dense(static_cast<const char*>(inputs[0]) + (shifted(said) * bytes), said.scores, said, said.keys);
+  call.scores = dense(static_cast<char*>(inputs[0]) + (shifted(said) * bytes), said.scores, said, said.keys);
   if (has_weights) call.weights = dense(output, said.weights, said, said.keys);
   if (said.lse) call.lse = dense(has_weights ? inputs.back() : output, WAVEJIT_FP32, said, 1);
   if (!said.lengths.empty()) call.key_lengths = static_cast<const std::int32_t*>(inputs[1]);

@@ -228,7 +228,7 @@ Batch draw_batch(const InvarianceRequest& request) {
   return batch;
 }
 
-using Dimension = tools::DimensionOf<Batch, Change>;
+using Dimension = tools::DimensionOf<Batch, Change, Change>;
 
 const std::vector<Dimension>& all_dimensions() {
   static const std::vector<Dimension> all = {
@@ -236,7 +236,7 @@ const std::vector<Dimension>& all_dimensions() {
        [](const Batch& batch, tools::Draws&) {
          Change change;
          for (const Piece& piece : whole(batch)) change.calls.push_back({piece});
-         return std::vector{change};
+         return change;
        }},
       {{.name = "list-rows", .changes = "each row in a call of its own"},
        [](const Batch& batch, tools::Draws&) {
@@ -244,42 +244,38 @@ const std::vector<Dimension>& all_dimensions() {
          for (std::int64_t sequence = 0; sequence < batch.sequences; ++sequence)
            for (std::int64_t row = 0; row < batch.rows; ++row)
              change.calls.push_back({{.sequence = sequence, .row = row, .rows = 1}});
-         return std::vector{change};
+         return change;
        }},
       {{.name = "list-order", .changes = "sequences in the opposite order"},
        [](const Batch& batch, tools::Draws&) {
          Change change = {.calls = {whole(batch)}};
          std::ranges::reverse(change.calls.front());
-         return std::vector{change};
+         return change;
        }},
       {{.name = "list-padding", .changes = "keys of NaN behind all sequences"},
        [](const Batch& batch, tools::Draws& draws) {
          const std::int64_t behind = between(draws, 1, 700);
-         return std::vector{
-             Change{.text = fmt::format("behind={}", behind), .calls = {whole(batch)}, .keys_behind = behind}};
+         return Change{.text = fmt::format("behind={}", behind), .calls = {whole(batch)}, .keys_behind = behind};
        }},
       {{.name = "list-pages", .changes = "keys in pages, which lie anywhere"},
        [](const Batch& batch, tools::Draws& draws) {
          constexpr std::array<std::int64_t, 4> sizes = {1, 16, 48, 64};
          const std::int64_t page = sizes[static_cast<std::size_t>(between(draws, 0, 3))];
-         return std::vector{Change{.text = fmt::format("page={}", page), .calls = {whole(batch)}, .page = page}};
+         return Change{.text = fmt::format("page={}", page), .calls = {whole(batch)}, .page = page};
        }},
       {{.name = "list-rounds", .changes = "scores in a workspace of few rows"},
        [](const Batch& batch, tools::Draws& draws) {
          const std::int64_t rows = between(draws, 1, batch.sequences * batch.rows);
-         return std::vector{
-             Change{.text = fmt::format("workspace_rows={}", rows), .calls = {whole(batch)}, .workspace_rows = rows}};
+         return Change{.text = fmt::format("workspace_rows={}", rows), .calls = {whole(batch)}, .workspace_rows = rows};
        }},
       {{.name = "list-given", .changes = "lists by a call of their own, of given scores"},
-       [](const Batch& batch, tools::Draws&) { return std::vector{Change{.calls = {whole(batch)}, .given = true}}; }},
+       [](const Batch& batch, tools::Draws&) { return Change{.calls = {whole(batch)}, .given = true}; }},
       {{.name = "list-schedule", .changes = "the order in which waves run (simulated GPUs)"},
        [](const Batch& batch, tools::Draws&) {
-         return std::vector{Change{.text = "reverse", .calls = {whole(batch)}, .schedule = WAVEJIT_SIMGPU_REVERSE}};
+         return Change{.text = "reverse", .calls = {whole(batch)}, .schedule = WAVEJIT_SIMGPU_REVERSE};
        }},
       {{.name = "list-other-weights", .changes = "weights times 1.25: shows", .control = true},
-       [](const Batch& batch, tools::Draws&) {
-         return std::vector{Change{.calls = {whole(batch)}, .other_weights = true}};
-       }},
+       [](const Batch& batch, tools::Draws&) { return Change{.calls = {whole(batch)}, .other_weights = true}; }},
   };
   return all;
 }
@@ -315,15 +311,11 @@ std::optional<FirstDifference> first_difference(const Answer& before, const Answ
 }
 
 struct Laboratory {
-  static const std::vector<Dimension>& dimensions() { return all_dimensions(); }
-  static Batch draw(const InvarianceRequest& request, const Dimension& /*dimension*/, wavejit_engine* /*engine*/) {
-    return draw_batch(request);
-  }
   using Answers = std::vector<Answer>;
-  static Change unchanged(const Batch& batch, const Dimension& /*dimension*/) { return {.calls = {whole(batch)}}; }
-  static Result<Answers> changed(wavejit_engine* engine, const Batch& batch, const Change& change) {
-    return ran(engine, batch, change);
-  }
+  static constexpr auto& dimensions = all_dimensions;
+  static constexpr auto& draw = draw_batch;
+  static Change unchanged(const Batch& batch) { return {.calls = {whole(batch)}}; }
+  static constexpr auto& changed = ran;
   static void compare(const Batch& batch, const Dimension& /*dimension*/, const Change& /*change*/,
                       const Answers& before, const Answers& after, const auto& tell) {
     const std::string words = fmt::format("sparse_indexer {} b1 q1 k{} h{} key_scales top={}",

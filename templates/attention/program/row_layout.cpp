@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "templates/cache_append/program/layout.h"
+#include "templates/attention/program/row_layout.h"
 
-namespace wavejit::cache_append::program {
+#include <algorithm>
+
+namespace wavejit::attention::program {
 namespace {
 
 constexpr std::size_t page = 0;
@@ -63,4 +65,19 @@ Index RowLayout::strides() const {
   return strides;
 }
 
-}  // namespace wavejit::cache_append::program
+wavejit_tensor RowLayout::tensor(void* memory, std::int32_t type) const {
+  wavejit_tensor tensor{};
+  tensor.data = memory;
+  tensor.dtype = type;
+  std::ranges::copy(sizes(), tensor.sizes);
+  std::ranges::copy(strides(), tensor.strides);
+  return tensor;
+}
+
+RowLayout::Order order_of_pages(std::int32_t page_layout, bool heads_first, bool of_values) {
+  if (page_layout == WAVEJIT_PAGES_OF_ROWS) return heads_first ? RowLayout::Order::hnd : RowLayout::Order::nhd;
+  if (!of_values) return RowLayout::Order::keys_in_units;
+  return page_layout == WAVEJIT_PAGES_VECTORISED ? RowLayout::Order::values_by_dims : RowLayout::Order::values_by_keys;
+}
+
+}  // namespace wavejit::attention::program

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Arrays of a case as they stand in memory, and what marks the places around them.
+// What stands in the arrays of a problem before a run.
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <tuple>
 #include <utility>
 
-#include "templates/attention_forward/program/device_case.h"
+#include "templates/attention/program/device_rows.h"
+#include "templates/attention/program/row_layout.h"
 #include "tools/byte_float.h"
 
-namespace wavejit::attention_forward::program {
+namespace wavejit::attention::program {
 
 namespace {
 
 constexpr std::size_t staging_bytes = std::size_t{8} << 20;
 constexpr std::size_t rows_of_task = 1024;
+constexpr std::uint16_t not_a_number = 0xFFFF;  // of both types
 
 // Q of f32 that is rounded to what it is made of: a little less than half a step away, up and down in turn.
 std::vector<float> unrounded(HalfType type, std::span<const std::uint16_t> elements) {
@@ -27,35 +30,24 @@ std::vector<float> unrounded(HalfType type, std::span<const std::uint16_t> eleme
   return floats;
 }
 
-// How the rows of a head lie, of a page or of a batch entry: one behind the other; as columns; or in units of 8 dims (K)
-// or of 8 keys (V).
-enum class Order : std::uint8_t { rows, columns, units_of_dims, units_of_keys };
-
-Order order_of(const Experiment& problem, const Placement& placement, Operand operand) {
-  if (placement.transposed) return Order::columns;
-  if (operand == Operand::q || problem.page_layout == WAVEJIT_PAGES_OF_ROWS) return Order::rows;
-  if (operand == Operand::k) return Order::units_of_dims;
-  return problem.page_layout == WAVEJIT_PAGES_VECTORISED ? Order::columns : Order::units_of_keys;
+// How the rows of a head lie, of a page or of a batch entry.
+RowLayout::Order order_of(const Experiment& problem, const Placement& placement, Operand operand) {
+  if (placement.transposed) return RowLayout::Order::dims_apart;
+  if (operand == Operand::q) return RowLayout::Order::hnd;
+  return order_of_pages(problem.page_layout, true, operand == Operand::v);
 }
 
 template <typename Element>
-void arrange(std::span<Element> head, std::size_t dim, Order order) {
-  constexpr std::size_t unit = 8;
+void arrange(std::span<Element> head, std::int64_t dim, RowLayout::Order order) {
   const std::vector<Element> rows(head.begin(), head.end());
-  const std::size_t count = rows.size() / dim;
-  for (std::size_t row = 0; row < count; ++row) {
-    for (std::size_t c = 0; c < dim; ++c) {
-      const std::size_t at = order == Order::columns         ? c * count + row
-                             : order == Order::units_of_dims ? c / unit * count * unit + row * unit + c % unit
-                                                             : row / unit * dim * unit + c * unit + row % unit;
-      head[at] = rows[row * dim + c];
-    }
-  }
+  const RowLayout layout(order, {1, std::ssize(rows) / dim, 1, dim});
+  for (std::int64_t i = 0; i < std::ssize(rows); ++i)
+    head[static_cast<std::size_t>(layout.place_of({0, i / dim, 0, i % dim}))] = rows[static_cast<std::size_t>(i)];
 }
 
 }  // namespace
 
-std::vector<DeviceCase::Token> DeviceCase::tokens_in_memory(Operand operand, std::int64_t places) const {
+std::vector<DeviceRows::Token> DeviceRows::tokens_in_memory(Operand operand, std::int64_t places) const {
   std::vector<Token> tokens(static_cast<std::size_t>(places));
   const bool of_queries = operand == Operand::q;
   for (std::size_t b = 0; b < sequences_.size(); ++b) {
@@ -68,40 +60,39 @@ std::vector<DeviceCase::Token> DeviceCase::tokens_in_memory(Operand operand, std
   return tokens;
 }
 
-Result<void> DeviceCase::fill_with_mark(char* memory, std::size_t bytes, int byte) const {
-  const std::vector<char> marks(std::min(bytes, staging_bytes), static_cast<char>(byte));
-  for (std::size_t done = 0; done < bytes; done += marks.size()) {
-    const std::size_t count = std::min(marks.size(), bytes - done);
-    if (auto copied = checked(wavejit_device_copy_in(engine_, memory + done, marks.data(), count)); !copied)
-      return copied;
-  }
+Result<void> DeviceRows::fill(const Inputs& inputs) const {
+  for (const auto& [tensor, operand, turned] : {std::tuple{&q_, Operand::q, false},
+                                                {&k_, Operand::k, false},
+                                                {&v_, Operand::v, false},
+                                                {&second_k_, Operand::k, true},
+                                                {&second_v_, Operand::v, true}})
+    if (auto filled = fill(*tensor, operand, inputs, turned); !filled) return filled;
   return {};
 }
 
-Result<void> DeviceCase::fill(const Tensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
+Result<void> DeviceRows::fill(const DeviceTensor& tensor, Operand operand, const Inputs& inputs, bool turned) const {
   const auto byte_type = tools::byte_type_of(problem_.cache_dtype);
   constexpr std::uint8_t foreign_integer = 0x93;  // integers have no NaN
   const std::uint8_t nan_byte = byte_type ? tools::nan_of(*byte_type) : foreign_integer;
   const bool in_bytes = tensor.element == 1;
-  for (char* margin : {tensor.memory, tensor.memory + tensor.margin + tensor.bytes()})
-    if (auto done = fill_with_mark(margin, tensor.margin, in_bytes ? nan_byte : mark); !done) return done;
+  if (auto done = tensor.memory.fill_margins(in_bytes ? nan_byte : tools::unwritten); !done) return done;
   return in_bytes ? fill_rows(tensor, operand, inputs, nan_byte, turned)
-                  : fill_rows(tensor, operand, inputs, marked_element, turned);
+                  : fill_rows(tensor, operand, inputs, not_a_number, turned);
 }
 
 template <typename Element>
-Result<void> DeviceCase::fill_rows(const Tensor& tensor, Operand operand, const Inputs& inputs, Element nothing,
+Result<void> DeviceRows::fill_rows(const DeviceTensor& tensor, Operand operand, const Inputs& inputs, Element nothing,
                                    bool turned) const {
   const Placement& placement = tensor.placement;
   if (placement.rows() == 0) return {};
   auto tokens = tokens_in_memory(operand, placement.batch * placement.length);
   if (turned) std::ranges::reverse(tokens);
-  const Order order = order_of(problem_, placement, operand);
+  const RowLayout::Order order = order_of(problem_, placement, operand);
   const bool by_head = placement.head_first || placement.transposed;
   const auto dim = static_cast<std::size_t>(placement.head_dim);
   const auto rows = static_cast<std::size_t>(placement.rows());
   // Whole heads, where their rows do not stand one behind the other.
-  const auto granule = static_cast<std::size_t>(order == Order::rows ? 1 : placement.length);
+  const auto granule = static_cast<std::size_t>(order == RowLayout::Order::hnd ? 1 : placement.length);
   const std::size_t rows_at_once = std::max<std::size_t>(staging_bytes / (dim * 2) / granule, 1) * granule;
   std::vector<Element> staging(std::min(rows, rows_at_once) * dim);
   for (std::size_t first = 0; first < rows; first += rows_at_once) {
@@ -122,9 +113,9 @@ Result<void> DeviceCase::fill_rows(const Tensor& tensor, Operand operand, const 
           inputs.fill(operand, token.number * placement.heads + head, token.position, row);
       }
     });
-    if (order != Order::rows) {
+    if (order != RowLayout::Order::hnd) {
       on_all_cores(count / granule, [&](std::size_t head) {
-        arrange(std::span(staging).subspan(head * granule * dim, granule * dim), dim, order);
+        arrange(std::span(staging).subspan(head * granule * dim, granule * dim), placement.head_dim, order);
       });
     }
     const void* from = staging.data();
@@ -133,24 +124,24 @@ Result<void> DeviceCase::fill_rows(const Tensor& tensor, Operand operand, const 
       if (tensor.element == sizeof(float)) floats = unrounded(problem_.type, std::span(staging).first(count * dim));
       if (!floats.empty()) from = floats.data();
     }
-    char* to = tensor.memory + tensor.margin + (first * dim * tensor.element);
+    char* to = tensor.memory.data() + (first * dim * tensor.element);
     if (auto copied = checked(wavejit_device_copy_in(engine_, to, from, count * dim * tensor.element)); !copied)
       return copied;
   }
   return {};
 }
 
-void* DeviceCase::filled_bias(const BiasPlacement& bias, const Inputs& inputs) {
+void* DeviceRows::filled_bias(const BiasPlacement& bias, const Inputs& inputs) {
   const std::size_t element = problem_.bias_fp32 ? sizeof(float) : sizeof(std::uint16_t);
   auto* memory = static_cast<char*>(
-      memory_.hold(DeviceArray::allocate(engine_, static_cast<std::size_t>(bias.elements()) * element)));
+      memory_.hold(tools::DeviceArray::allocate(engine_, static_cast<std::size_t>(bias.elements()) * element)));
   const std::int64_t rows = bias.batches * bias.heads * bias.rows;
   const std::size_t row_bytes = static_cast<std::size_t>(bias.row_stride) * element;
   const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(staging_bytes / (row_bytes + 1), 1));
   for (std::int64_t first = 0; memory != nullptr && first < rows; first += at_once) {
     const auto count = static_cast<std::size_t>(std::min(at_once, rows - first));
     // Padding is NaN: no key may meet it.
-    std::vector<unsigned char> staging(count * row_bytes, mark);
+    std::vector<unsigned char> staging(count * row_bytes, tools::unwritten);
     on_all_cores(count, [&](std::size_t i) {
       for (std::int64_t key = 0; key < bias.columns; ++key) {
         unsigned char* to = staging.data() + (i * row_bytes) + (static_cast<std::size_t>(key) * element);
@@ -165,4 +156,4 @@ void* DeviceCase::filled_bias(const BiasPlacement& bias, const Inputs& inputs) {
   return memory;
 }
 
-}  // namespace wavejit::attention_forward::program
+}  // namespace wavejit::attention::program

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace wavejit::cache_append::program {
+#include "wavejit/wavejit.h"
+
+namespace wavejit::attention::program {
 
 using Index = std::array<std::int64_t, 4>;
 
@@ -24,6 +26,7 @@ class RowLayout {
   Index index_of(std::int64_t place) const;
   // As struct wavejit_tensor has them: of an axis with two factors, that of the inner one.
   Index strides() const;
+  wavejit_tensor tensor(void* memory, std::int32_t type) const;
 
  private:
   struct Factor {
@@ -36,4 +39,7 @@ class RowLayout {
   std::vector<Factor> factors_;
 };
 
-}  // namespace wavejit::cache_append::program
+// How K lies, or V, in pages of enum wavejit_page_layout.
+RowLayout::Order order_of_pages(std::int32_t page_layout, bool heads_first, bool of_values);
+
+}  // namespace wavejit::attention::program
