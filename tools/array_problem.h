@@ -113,6 +113,12 @@ class PointedInputs {
     if (!values.empty()) members_.emplace_back(member, problem.inputs.size());
     problem.inputs.push_back(values.empty() ? std::vector<std::byte>(sizeof(float)) : bytes_of(values));
   }
+  // The same, and the array is gone before the next is copied: there may be gigabytes of them.
+  template <typename Element>
+  void take(ArrayProblem& problem, void* Pointers::* member, std::vector<Element>& values) {
+    add(problem, member, values);
+    values = {};
+  }
   Pointers at(std::span<void* const> inputs) const {
     Pointers pointers;
     for (const auto& [member, index] : members_) pointers.*member = inputs[index];

@@ -45,6 +45,11 @@ class DeviceArray {
   Result<void> copy_out(void* host) const {
     return bytes_ == 0 ? Result<void>{} : checked(wavejit_device_copy_out(engine_, host, memory_, bytes_));
   }
+  // Part of it, from byte `offset`.
+  Result<void> copy_in(const void* host, std::size_t offset, std::size_t bytes) const {
+    if (bytes == 0) return {};
+    return checked(wavejit_device_copy_in(engine_, static_cast<char*>(memory_) + offset, host, bytes));
+  }
 
  private:
   DeviceArray(wavejit_engine* engine, std::size_t bytes) : engine_(engine), bytes_(bytes) {}

@@ -138,13 +138,18 @@ RowAnswer cut(const AnswerShape& shape, RowAnswer answer, std::int64_t rows);
 std::optional<tools::FirstDifference> first_difference(const AnswerShape& shape, const RowAnswer& before,
                                                        const RowAnswer& after);
 
-// A laboratory of such batches: what a family still says is `dimensions`, `draw`, and `unchanged` or `changes` where
-// they are not what every family has.
+// A laboratory of such batches: what a family still says is `dimensions`, `draw`, `unchanged` where that is no packed call
+// of 16 bits, and over_bytes: what becomes of the changes of a dimension where a batch of its base has 8 bits.
 template <typename Batch, typename Dimension, typename Change>
 struct RowsLaboratory {
   using Answers = std::vector<RowAnswer>;
   static int base(const Dimension& dimension) { return static_cast<int>(dimension.base); }
   static Change unchanged(const Batch& /*batch*/) { return {}; }  // one packed call
+  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, tools::Draws& draws) {
+    std::vector<Change> changes = dimension.changes(batch, draws);
+    over_bytes(dimension.base, batch, changes);
+    return changes;
+  }
   static std::vector<RowsOf> pieces_of(const Batch& batch, const Change& change) {
     return change.pieces.empty() ? all_whole(batch) : change.pieces;
   }

@@ -55,22 +55,17 @@ std::unique_ptr<Problem> problem_of(Arrays made) {
   const std::size_t key_elements = made.k.size();
   const std::size_t value_elements = made.v.size();
   PointedInputs<DevicePointers> inputs;
-  // Gigabytes of them: each is gone before the next is copied.
-  const auto take = [&](void* DevicePointers::* member, auto& tensor) {
-    inputs.add(problem, member, tensor);
-    tensor = {};
-  };
-  take(&DevicePointers::q, made.q);
-  take(&DevicePointers::k, made.k);
-  take(&DevicePointers::v, made.v);
+  inputs.take(problem, &DevicePointers::q, made.q);
+  inputs.take(problem, &DevicePointers::k, made.k);
+  inputs.take(problem, &DevicePointers::v, made.v);
   if (made.o_fp32.empty()) {
-    take(&DevicePointers::o, made.o);
+    inputs.take(problem, &DevicePointers::o, made.o);
   } else {
     made.o = {};
     inputs.add(problem, &DevicePointers::o, made.o_fp32);
   }
-  take(&DevicePointers::d_o, made.d_o);
-  take(&DevicePointers::lse, made.lse);
+  inputs.take(problem, &DevicePointers::d_o, made.d_o);
+  inputs.take(problem, &DevicePointers::lse, made.lse);
   const auto arrays = std::make_shared<const Arrays>(std::move(made));
   inputs.add(problem, &DevicePointers::d_lse, arrays->d_lse);
   inputs.add(problem, &DevicePointers::slopes, arrays->slopes);

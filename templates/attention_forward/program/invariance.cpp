@@ -11,12 +11,6 @@ namespace {
 
 struct Laboratory : RowsLaboratory<Batch, Dimension, Change> {
   static constexpr auto& dimensions = all_dimensions;
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
-    std::vector<Change> changes = dimension.changes(batch, draws);
-    const Base base = dimension.base;
-    if (base == Base::cached || base == Base::bytes || base == Base::integers) over_bytes(base, batch, changes);
-    return changes;
-  }
   static Batch draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
     const bool lists = dimension.base == Base::listed || dimension.base == Base::unlisted;
     Batch batch = draw_batch(request.seed, request.batch,

@@ -80,6 +80,7 @@ std::vector<Dimension> byte_dimensions(const std::vector<Dimension>& plain) {
 
 void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes) {
   const bool integers = base == Base::integers;
+  if (!integers && base != Base::cached && base != Base::bytes) return;
   // Integers lie in no pages, bytes in pages of rows.
   std::erase_if(changes, [&](const Change& change) {
     const auto& pages = change.way.keys.pages;

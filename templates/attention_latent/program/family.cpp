@@ -38,17 +38,12 @@ std::unique_ptr<Problem> problem_of(LatentArrays made) {
   problem.text = made.experiment.text;
   const auto queries = attention::program::queries_of(made.experiment);
   PointedInputs<DevicePointers> inputs;
-  // Gigabytes of keys: gone before the next is copied.
-  const auto take = [&](void* DevicePointers::* member, auto& tensor) {
-    inputs.add(problem, member, tensor);
-    tensor = {};
-  };
-  take(&DevicePointers::q, made.q);
-  take(&DevicePointers::q_rope, made.q_rope);
+  inputs.take(problem, &DevicePointers::q, made.q);
+  inputs.take(problem, &DevicePointers::q_rope, made.q_rope);
   const auto take_keys = [&](auto& k, auto& k_rope, auto& second_k) {
-    take(&DevicePointers::k, k);
-    take(&DevicePointers::k_rope, k_rope);
-    take(&DevicePointers::second_k, second_k);
+    inputs.take(problem, &DevicePointers::k, k);
+    inputs.take(problem, &DevicePointers::k_rope, k_rope);
+    inputs.take(problem, &DevicePointers::second_k, second_k);
   };
   if (made.experiment.has_bytes()) {
     made.k = made.k_rope = made.second_k = {};

@@ -17,11 +17,6 @@ using tools::InvarianceRequest;
 
 struct Laboratory : attention::program::RowsLaboratory<Batch, Dimension, Change> {
   static constexpr auto& dimensions = all_dimensions;
-  static std::vector<Change> changes(const Dimension& dimension, const Batch& batch, Draws& draws) {
-    std::vector<Change> changes = dimension.changes(batch, draws);
-    if (dimension.base == Base::cached) over_8_bits(batch, changes);
-    return changes;
-  }
   static Batch draw(const InvarianceRequest& request, const Dimension& dimension, wavejit_engine* /*engine*/) {
     Batch batch = draw_batch(request);
     if (dimension.base == Base::cached) make_cached(batch);

@@ -184,7 +184,8 @@ const std::vector<Dimension>& all_dimensions() {
   return dimensions;
 }
 
-void over_8_bits(const Batch& batch, std::vector<Change>& changes) {
+void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes) {
+  if (base != Base::cached) return;
   // Rows of their own scales have the rope in them; behind one row of 584 bytes no address is a multiple of 16.
   const bool has_rope = batch.byte_rows != ByteRows::one_scale;
   std::erase_if(changes, [&](const Change& change) {

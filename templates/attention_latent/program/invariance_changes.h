@@ -20,6 +20,6 @@ using attention::program::DimensionKind;
 const std::vector<Dimension>& all_dimensions();
 
 // The changes as calls over the batch's bytes; without those that its format refuses.
-void over_8_bits(const Batch& batch, std::vector<Change>& changes);
+void over_bytes(Base base, const Batch& batch, std::vector<Change>& changes);
 
 }  // namespace wavejit::attention_latent::program
