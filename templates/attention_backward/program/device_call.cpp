@@ -6,6 +6,7 @@
 
 #include "templates/attention/program/described_call.h"
 #include "tools/empty_call.h"
+#include "tools/stored_numbers.h"
 
 namespace wavejit::attention_backward::program {
 

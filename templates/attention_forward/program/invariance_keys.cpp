@@ -23,8 +23,9 @@ class Side {
                            {memory.outer, std::max<std::int64_t>(memory.inner, 1), batch_.kv_heads, batch_.dim});
     tensor = layout.tensor(nullptr, type_of(batch_.type));
     if (pages.in_turn) tensor.strides[0] *= 2;
-    std::vector<std::int64_t> dims;  // behind the first one of their row
-    for (std::int64_t dim = 0; dim < batch_.dim; ++dim) dims.push_back(layout.place_of({0, 0, 0, dim}));
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(batch_.dim));  // behind the first one of their row
+    for (std::size_t dim = 0; dim < dims.size(); ++dim)
+      dims[dim] = layout.place_of({0, 0, 0, static_cast<std::int64_t>(dim)});
     for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
       for (std::int64_t key = 0; key < length(pieces_[piece]); ++key) {
         if (is_garbage(pieces_[piece], key)) continue;
