@@ -106,6 +106,19 @@ class Road(rocm_test.Case):
             self.close(self.run_layer(implementation, batch), batch.exact(implementation).numpy())
         self.assertEqual(len(ENGINE._plans), known)
 
+    def test_layers_of_a_kind_may_have_one_scale_or_one_for_each_head(self):
+        batch, implementation = Batch((1, 5), (33, 21)), layer(kv_cache_dtype="fp8_e4m3")
+        codes = RANDOM.integers(0x20, 0x48, batch.cache.shape, numpy.uint8)
+        metadata, pages = batch.metadata(), tensor_of(ENGINE.array(codes, "e4m3"))
+        wide = torch.from_numpy(_dtypes.widened(codes, _dtypes.E4M3)).transpose(1, 2)
+        for given in ([0.25], [0.25, 0.75]):
+            scales, output = numpy.float32(given), rocm(numpy.zeros((batch.rows, HEADS, DIM), numpy.float16))
+            tensors = {"k_scale": rocm(scales), "v_scale": rocm(scales)}
+            wavejit.vllm._calls.attend(implementation.words, metadata, rocm(batch.query), pages, output, tensors)
+            both = wide * torch.from_numpy(scales)[:, None]
+            exact = attention(torch.from_numpy(batch.query), both[..., :DIM], both[..., DIM:], *map(torch.from_numpy, (batch.starts, batch.lengths, batch.table)), scale=implementation.scale)[0]
+            self.close(host(output), exact.numpy())
+
     def append(self, rows, cache="", scales=None):
         """Keys and values as a projection makes them, side by side with queries, into a cache of noise: what was given, and the cache on the host."""
         qkv = RANDOM.standard_normal((rows, (HEADS + 2 * KV_HEADS) * DIM)).astype(numpy.float16)
@@ -120,7 +133,8 @@ class Road(rocm_test.Case):
         return both, slots, pages, array.numpy(pages.dtype)
 
     def test_new_keys_go_into_the_cache_in_one_launch(self):
-        for cache, scales in (("", None), ("e4m3", (numpy.float32([0.25]), numpy.float32([0.125, 3])))):
+        one, each = numpy.float32([0.25]), numpy.float32([0.125, 3])
+        for cache, scales in (("", None), ("e4m3", (one, one)), ("e4m3", (one, each))):
             given, slots, expected, found = self.append(7, cache, scales)
             for row, slot in zip(given, slots):
                 if slot < 0:

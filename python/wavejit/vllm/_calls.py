@@ -72,7 +72,7 @@ def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, kv_cache: 
     if words.kind.tokens:
         given["k_scale"], given["v_scale"] = token_scales(kv_cache, words.kind.head_dim + words.kind.value_dim)
     elif words.kind.cache:  # one for all, or one for each kv head
-        given.update({name: tensors[name].reshape(-1) for name in ("k_scale", "v_scale")})
+        given.update({name: tensors[name] if tensors[name].ndim == 1 else tensors[name].reshape(-1) for name in ("k_scale", "v_scale")})
     return given
 
 
@@ -93,29 +93,27 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
                sums: torch.Tensor | None) -> None:
     if not query.stride(2) == 1 or query.stride(0) % 8 or query.stride(1) % 8 or query.data_ptr() % _dispatch.ALIGNED:
         query = query.contiguous()
-    key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride(), *[tensor.shape for tensor in tensors.values()])
+    key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride(), *[tensor.numel() for tensor in tensors.values()])
     plan = metadata.plans.get(key)
     if plan is None:
         plan = metadata.plans[key] = _planned(words, metadata, causal, query, kv_cache, output, tensors)
     if not output.is_contiguous():
         raise Unsupported(f"wavejit.vllm: output: strides {output.stride()}; accepted: rows one behind the other, as vLLM makes it")
-    k = kv_cache.data_ptr()
-    at = {"q": query.data_ptr(), "k": k, "v": k + words.kind.head_dim * kv_cache.element_size(), "out": output.data_ptr(),
-          "query_starts": metadata.query_starts.data_ptr(), "key_lengths": metadata.key_lengths.data_ptr(), "block_table": metadata.block_table.data_ptr()}
+    k, kind = kv_cache.data_ptr(), words.kind
+    at = {**metadata.at, "q": query.data_ptr(), "k": k, "v": k + kind.head_dim * kv_cache.element_size(), "out": output.data_ptr()}
     for name, tensor in tensors.items():
         at[name] = tensor.data_ptr()
-    if words.kind.tokens:
-        at["k_scale"] = k + words.kind.head_dim + words.kind.value_dim
+    if kind.tokens:
+        at["k_scale"] = k + kind.head_dim + kind.value_dim
         at["v_scale"] = at["k_scale"] + 4
     if sums is not None:
         at["lse"] = sums.data_ptr()
-    plan.launch(_dispatch.current_stream(query.device), at, room_for(plan, metadata, at, query.device))
+    room = room_of_step(plan, metadata, at, query.device) if plan.workspace else 0
+    plan.launch(_dispatch.current_stream(query.device), at, room)
 
 
-def room_for(plan: _dispatch.Plan, metadata: Any, at: dict[str, int], device: torch.device) -> int:
-    """Bytes of the step's memory for partial results, of which layers have one; 0 where there are none."""
-    if not plan.workspace:
-        return 0
+def room_of_step(plan: _dispatch.Plan, metadata: Any, at: dict[str, int], device: torch.device) -> int:
+    """Bytes of the memory for partial results, which layers of a step have in common."""
     workspace = metadata.workspace
     if workspace is None or workspace.numel() * 4 < plan.workspace:
         workspace = metadata.workspace = _dispatch._workspace(plan, device)
@@ -129,7 +127,7 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
     given = _all_words(words, metadata, causal, kv_cache, tensors)
     table = metadata.block_table
     shapes = ("vllm", words.key, causal, query.shape, query.stride(), kv_cache.shape, kv_cache.stride(), table.shape, table.stride(), given["max_query_length"],
-              given["max_key_length"], *[tensor.shape for tensor in tensors.values()])
+              given["max_key_length"], *[tensor.numel() for tensor in tensors.values()])
     found = engine._plans.get(shapes)
     if found is None:
         k, v = pages(kv_cache, words.kind.head_dim, words.kind.value_dim, words.kind.cache)

@@ -48,25 +48,26 @@ def _all_words(words: Words, metadata: WavejitLatentMetadata, cache: torch.Tenso
 
 def _on_device(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, kv_cache: torch.Tensor, out: torch.Tensor, tensors: _calls.Tensors,
                sums: torch.Tensor | None) -> None:
-    latent = _readable(latent)
-    if "q_rope" in tensors:
-        tensors = {**tensors, "q_rope": _readable(tensors["q_rope"])}
-    key = (words, latent.stride(), kv_cache.shape, kv_cache.stride(), *tensors, *[tensor.stride() for tensor in tensors.values()])
+    if not _lies_well(latent):
+        latent = latent.contiguous()
+    rope = tensors.get("q_rope")
+    if rope is not None and not _lies_well(rope):
+        tensors = {**tensors, "q_rope": rope.contiguous()}
+    key = (words, latent.stride(), kv_cache.shape, kv_cache.stride(), *[tensor.stride() for tensor in tensors.values()])
     plan = metadata.plans.get(key)
     if plan is None:
         plan = metadata.plans[key] = _planned(words, metadata, latent, kv_cache, out, tensors)
-    at = {"q": latent.data_ptr(), "k": kv_cache.data_ptr(), "out": out.data_ptr(), "query_starts": metadata.query_starts.data_ptr(),
-          "key_lengths": metadata.key_lengths.data_ptr(), "block_table": metadata.block_table.data_ptr()}
+    at = {**metadata.at, "q": latent.data_ptr(), "k": kv_cache.data_ptr(), "out": out.data_ptr()}
     for name, tensor in tensors.items():
         at[name] = tensor.data_ptr()
     if sums is not None:
         at["lse"] = sums.data_ptr()
-    plan.launch(_dispatch.current_stream(latent.device), at, _calls.room_for(plan, metadata, at, latent.device))
+    room = _calls.room_of_step(plan, metadata, at, latent.device) if plan.workspace else 0
+    plan.launch(_dispatch.current_stream(latent.device), at, room)
 
 
-def _readable(rows: torch.Tensor) -> torch.Tensor:
-    lies_well = rows.stride(2) == 1 and not (rows.stride(0) % 8 or rows.stride(1) % 8 or rows.data_ptr() % _dispatch.ALIGNED)
-    return rows if lies_well else rows.contiguous()
+def _lies_well(rows: torch.Tensor) -> bool:
+    return rows.stride(2) == 1 and not (rows.stride(0) % 8 or rows.stride(1) % 8 or rows.data_ptr() % _dispatch.ALIGNED)
 
 
 def _planned(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor, kv_cache: torch.Tensor, out: torch.Tensor, tensors: _calls.Tensors) -> _dispatch.Plan:

@@ -12,7 +12,7 @@ import torch
 from vllm.v1.attention.backend import MLAAttentionImpl
 
 from .._errors import Unsupported
-from . import _latent_cache, _latent_calls, _latent_limits
+from . import _calls, _latent_cache, _latent_calls, _latent_limits
 from ._serving import serving
 
 
@@ -54,8 +54,13 @@ class WavejitLatentAttention(MLAAttentionImpl[Any]):
         out = attn_metadata.output(latent, self.kv_lora_rank)
         sums = torch.full((1, latent.shape[1], latent.shape[0]), float("-inf"), dtype=torch.float32, device=latent.device) if self.kind.lse else None
         if latent.shape[0]:
-            given = {"q_rope": None if rope is None or rope.shape[-1] == 0 else rope, "k_scale": self.scale_of_cache(layer._k_scale), "indices": self.lists(latent.shape[0])}
-            _latent_calls.attend(self.words, attn_metadata, latent, kv_c_and_k_pe_cache, out, {name: tensor for name, tensor in given.items() if tensor is not None}, sums)
+            tensors: _calls.Tensors = {} if rope is None or rope.shape[-1] == 0 else {"q_rope": rope}
+            scale, lists = self.scale_of_cache(layer._k_scale), self.lists(latent.shape[0])
+            if scale is not None:
+                tensors["k_scale"] = scale
+            if lists is not None:
+                tensors["indices"] = lists
+            _latent_calls.attend(self.words, attn_metadata, latent, kv_c_and_k_pe_cache, out, tensors, sums)
         return out, None if sums is None else sums[0].T.contiguous()
 
     def do_kv_cache_update(self, kv_c_normed: torch.Tensor, k_pe: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor, kv_cache_dtype: str,

@@ -37,6 +37,7 @@ class WavejitAttention(AttentionImpl[Any]):
         if reasons:
             raise Unsupported(f"wavejit.vllm: {'; '.join(reasons)}")
         self.kind = _limits.kind_of(words, torch.get_default_dtype())._replace(lse=shared)
+        self.has_scales = bool(self.kind.cache) and not self.kind.tokens  # of the layer, for all of its cache
         self.by_all_to_all = shared and _ranks.merges_by_all_to_all()
         self.num_heads, self.head_size, self.num_kv_heads = num_heads, head_size, words["num_kv_heads"]
         self.scale = float(scale)
@@ -106,7 +107,7 @@ class WavejitAttention(AttentionImpl[Any]):
             if self._sinks is None:
                 self.process_weights_after_loading(query.dtype)
             tensors["sinks"] = self._sinks  # type: ignore[assignment]
-        if self.kind.cache and not self.kind.tokens:
+        if self.has_scales:
             tensors["k_scale"], tensors["v_scale"] = layer._k_scale, layer._v_scale
         return tensors
 
@@ -123,5 +124,5 @@ class WavejitAttention(AttentionImpl[Any]):
 
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor) -> None:
         """vLLM calls it before `forward`, and not for layers that read another layer's cache."""
-        scales = (layer._k_scale, layer._v_scale) if self.kind.cache and not self.kind.tokens else None
+        scales = (layer._k_scale, layer._v_scale) if self.has_scales else None
         _cache.append(serving(kv_cache.device).engine, key, value, kv_cache, slot_mapping, self.kind.cache, scales, self.kind.tokens)

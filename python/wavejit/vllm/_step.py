@@ -28,3 +28,7 @@ class WavejitMetadata(AttentionMetadata):
     # Checked calls by the kind of a layer, and memory for partial results: layers follow each other on one stream.
     plans: dict[Any, Any] = dataclasses.field(default_factory=dict)
     workspace: torch.Tensor | None = None
+
+    def __post_init__(self) -> None:
+        # Where a step's own tensors lie, by the engine's words.
+        self.at: dict[str, int] = {name: getattr(self, name).data_ptr() for name in ("query_starts", "key_lengths", "block_table")}
