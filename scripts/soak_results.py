@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results of ./dev soak's tests, written down as they come.
 
-    soak_results.py record <preset>   reads what `ctest -V` or scripts/every_command.sh prints, shows it without the tests' own output,
-                                      and writes each result down
+    soak_results.py record <preset>   reads what `ctest -V` or scripts/every_command.sh prints, shows it without the tests' own output, but
+                                      for lines that begin with "so far: ", and writes each result down
 
 A line of build/soak/results.jsonl is a test's result at a commit, with a hash of what tracked files had changed since. The last line
 of a test counts.
@@ -117,6 +117,8 @@ def record(preset: str) -> None:
             line = COLOURS.sub("", line)
             if own := re.match(r"(\d+): ?(.*)", line):
                 said[own.group(1)].learn(own.group(2))
+                if own.group(2).startswith("so far: "):  # how far a test is that takes long
+                    print(line, end="", flush=True)
                 continue
             if not re.match(r"test \d+$", line):
                 print(line, end="", flush=True)

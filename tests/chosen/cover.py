@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Covering arrays: few rows of a product of parameters in which every pair of its words still meets.
+"""Covering arrays: few rows of a product of parameters in which every pair of its words still meets, or every three.
 
 Most faults need one parameter or two that meet (a target and a mask, a data type and a page layout). So instead of a whole product,
 ./dev test runs the rows that cover() chooses, and ./dev soak runs the product. tests/chosen/README.md says how to draw them again.
@@ -9,6 +9,7 @@ Most faults need one parameter or two that meet (a target and a mask, a data typ
 """
 import collections
 import dataclasses
+import heapq
 import itertools
 
 
@@ -20,35 +21,44 @@ class Row:
     once: str = ""  # what at least one row of the group must have beside its words: the name of the test
 
 
-def wishes(row: Row) -> set[tuple[str, ...]]:
-    """Single words, pairs of words, and the test itself."""
-    pairs = {(row.group, *sorted(pair)) for pair in itertools.combinations(set(row.words), 2)}
-    return pairs | {(row.group, word) for word in row.words} | {(row.group, "once", row.once)}
+def wishes(row: Row, strength: int = 2) -> set[tuple[str, ...]]:
+    """Single words, pairs of words and so on up to `strength` of them, and the test itself."""
+    words = sorted(set(row.words))
+    meetings = {(row.group, *some) for size in range(1, strength + 1) for some in itertools.combinations(words, size)}
+    return meetings | {(row.group, "once", row.once)}
 
 
-def cover(rows: list[Row], kept: set[str] = frozenset()) -> list[int]:
+def cover(rows: list[Row], kept: set[str] = frozenset(), strength: int = 2, spread: bool = True) -> list[int]:
     """Places of the rows to run: `kept` first, then always the one that grants most wishes.
 
-    Among equals the one whose words were taken least often, so that tests spread over targets and data types; then the first.
+    Among equals the one whose words were taken least often, so that tests spread over targets and data types; then the first. Without
+    `spread` the first: a product of 100,000 rows is drawn in seconds then.
     """
     granted: set[tuple[str, ...]] = set()
     taken: collections.Counter = collections.Counter()
     chosen: list[int] = []
-    open_wishes = [wishes(row) for row in rows]
+
+    def rank(place: int) -> tuple[int, int, int]:
+        row = rows[place]
+        return -len(wishes(row, strength) - granted), sum(taken[row.group, word] for word in row.words) if spread else 0, place
 
     def take(place: int) -> None:
         chosen.append(place)
-        granted.update(open_wishes[place])
+        granted.update(wishes(rows[place], strength))
         taken.update((rows[place].group, word) for word in rows[place].words)
 
     for place, row in enumerate(rows):
         if row.text in kept:
             take(place)
-    left = set(range(len(rows))) - set(chosen)
+    left = [rank(place) for place in set(range(len(rows))) - set(chosen)]
+    heapq.heapify(left)
     while left:
-        open_wishes = [wished - granted for wished in open_wishes]
-        left = {place for place in left if open_wishes[place]}
-        if left:
-            take(max(left, key=lambda place: (len(open_wishes[place]), -sum(taken[rows[place].group, word] for word in rows[place].words), -place)))
-            left.discard(chosen[-1])
+        # A row's rank only falls, so the first one that has kept its rank is the best.
+        known, now = left[0], rank(left[0][2])
+        if now[0] == 0:
+            heapq.heappop(left)
+        elif now != known:
+            heapq.heapreplace(left, now)
+        else:
+            take(heapq.heappop(left)[2])
     return sorted(chosen)

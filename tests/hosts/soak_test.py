@@ -172,7 +172,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.rows()["a_one"]["outcome"], "left out")
 
     def test_what_tests_say(self):
-        self.tests(a_one=test("   Passed", 'Test command: wavejit "invariance" "--device" "sim:gfx942" "--seed" "7"', " WAVEJIT_SIM_MATRIX=seeded:9",
+        self.tests(a_one=test("   Passed", "so far: 3/4 kernels, 0 failed", 'Test command: wavejit "invariance" "--device" "sim:gfx942" "--seed" "7"', " WAVEJIT_SIM_MATRIX=seeded:9",
                               "attention_merge on MI300X (simulated gfx942), seed 7: of 1600 pairs no bit differs"),
                    a_two=test("\x1b[32m   Passed\x1b[0m", "\x1b[32m[  PASSED  ]\x1b[0m 12 tests.", "[  PASSED  ] 1 test."),
                    a_three=test("   Passed", "Ran 5 tests in 0.1s"),
@@ -183,6 +183,7 @@ class Soak(unittest.TestCase):
         self.assertEqual((rows["a_one"]["seeds"], rows["a_one"]["targets"]), (["--seed 7", "WAVEJIT_SIM_MATRIX=seeded:9"], ["gfx942"]))
         self.assertEqual((rows["a_one"]["seconds"], rows["a_four"]["targets"]), (1.25, ["gfx950"]))
         self.assertNotIn("1600", output)  # a test's own output is not shown
+        self.assertIn("\n1: so far: 3/4 kernels, 0 failed\n", output)
 
         status, output, _ = self.soak("report")
         self.assertEqual((status, output), (0, "docs/soak-report.md\n"))
