@@ -33,6 +33,8 @@ def page(parts: list[Part], rows: list[dict], at: tuple[str, str]) -> str:
         f"What `./dev soak` did at commit {at[0][:12]}{' with changes that are in no commit' if at[1] else ''}, until {day}.",
         "`./dev soak report` writes this page.", "",
         "Every result is simulated: kernels ran on the simulated GPU, none on a real one. Seconds are those of the machine that simulated.", "",
+        "Kernels that are only compiled are those of lines in which every three words meet, and of all lines; why, and how many, is in",
+        "[tests/README.md](../tests/README.md#combinations-of-words). What an earlier run has compiled with the same generator and LLVM was looked up.", "",
         "| part | what | passed | what the tests say that they did | seconds | failed |", "|---|---|---|---|---|---|",
         *(row_of(part, results[part.number]) for part in parts), "",
         f"Simulated targets that tests which passed name: {', '.join(targets) or 'none'}.", "",
