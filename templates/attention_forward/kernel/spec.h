@@ -53,8 +53,8 @@ struct AskedWords {
   bool half_scores = false;  // scores are rounded to fp16 after the bias, as rocMLIR does. With `integers` only
   CacheType cache = CacheType::as_queries;  // the type of K and V in memory
   // Each key of each kv head has a scale of its own (integer_arguments.h). With `cache`, each value has one, too
-  // (token_scale_arguments.h). With `cache` or `integers` only; not in pipeline=dualwave; pages in pipeline=generic
-  // only.
+  // (token_scale_arguments.h). With `cache` or `integers` only; pages in pipeline=generic, and those of whole tiles in
+  // pipeline=dualwave.
   bool token_scales = false;
   bool lse = false;
   // The dims of a row need not be contiguous: the arguments give the distance of a row and that of a dim
