@@ -49,14 +49,20 @@ std::vector<Walk> walks_of(const targets::Target& target) {
 constexpr HeadDims dims_of_classes[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256},
                                         {56, 56}, {120, 120}, {184, 120}, {248, 248}};
 
+// Floats of 8 bits are all widened by one kind of instruction, and integers by others: in the dual-wave pipeline now these
+// and now those take a few registers more.
 std::vector<AskedWords> numbers_of(const targets::Target& target) {
   const CacheType e5m2 = target.fp8 == targets::Fp8::fnuz ? CacheType::e5m2_fnuz : CacheType::e5m2;
   std::vector<AskedWords> numbers = {
       {},
       {.cache = e5m2},
+      {.cache = CacheType::i8},
+      {.cache = e5m2, .token_scales = true},
       {.cache = CacheType::i8, .token_scales = true},
       {.integers = true},
+      {.integers = true, .half_scores = true},
       {.integers = true, .token_scales = true},
+      {.integers = true, .half_scores = true, .token_scales = true},
       {.narrow_queries = true},
       {.narrow_queries = true, .token_scales = true},
   };
@@ -102,6 +108,7 @@ ForwardKernel plain_kernel(const targets::Target& target, const Walk& walk, cons
   spec.cache = numbers.cache;
   spec.token_scales = numbers.token_scales;
   spec.integers = numbers.integers;
+  spec.half_scores = numbers.half_scores;
   spec.narrow_queries = numbers.narrow_queries;
   spec.query_fp32 = numbers.query_fp32;
   spec.lse = true;
@@ -204,7 +211,10 @@ constexpr LimitKind limits_by_need[] = {LimitKind::chunked, LimitKind::window, L
 class End {
  public:
   End(const RoomKernels& kernels, RowEnd end, const End* heavier)
-      : kernels_(kernels), target_(*targets::find_target(kernels.plain.target)), end_(end), heavier_(heavier) {}
+      : kernels_(kernels),
+        target_(*targets::find_target(kernels.plains.front().target)),
+        end_(end),
+        heavier_(heavier) {}
 
   std::string measure() {
     for (const std::span<const ScoreKind> alike : kinds_by_need) measure_cells(alike);
@@ -224,22 +234,29 @@ class End {
   }
   // Rules may name types of 16 bits in no word that a line has.
   bool exists(const RoomCell& cell) const {
-    const ForwardKernel spec = kernel_of_cell(kernels_.plain, cell, DataType::bf16);
+    const ForwardKernel spec = kernel_of_cell(plain(), cell, DataType::bf16);
     return room_line(spec, target_) == kernels_.line && room_cell(spec).place() == cell.place() &&
            has_kernel(spec, target_);
   }
-  // The fewest of both types.
+  const ForwardKernel& plain() const { return kernels_.plains.front(); }
+  bool all_compile(const RoomCell& cell, int budget) const {
+    return std::ranges::all_of(kernels_.plains, [&](const ForwardKernel& each) {
+      return std::ranges::all_of(types, [&](DataType type) {
+        const ForwardKernel spec = kernel_of_cell(each, cell, type);
+        return !has_kernel(spec, target_) || compiles(spec, target_, budget);
+      });
+    });
+  }
+  // The fewest of all numbers and both types.
   int waves_of(const RoomCell& cell) {
     std::optional<int>& known = cells_[cell.place()];
     if (known) return *known;
-    if (end_ == RowEnd::split && !is_short_of_scalars(kernels_.plain) && heavier_ != nullptr &&
+    if (end_ == RowEnd::split && !is_short_of_scalars(plain()) && heavier_ != nullptr &&
         heavier_->cells_[cell.place()].value_or(0) != 0)
       return *(known = heavier_->cells_[cell.place()]);
     known = 0;
-    for (const int budget : vgpr_budgets(kernel_of_cell(kernels_.plain, cell, DataType::bf16), target_))
-      if (std::ranges::all_of(types, [&](DataType type) {
-            return compiles(kernel_of_cell(kernels_.plain, cell, type), target_, budget);
-          })) {
+    for (const int budget : vgpr_budgets(kernel_of_cell(plain(), cell, DataType::bf16), target_))
+      if (all_compile(cell, budget)) {
         known = targets::waves_with(target_, budget);
         break;
       }
@@ -272,7 +289,7 @@ class End {
   // Without a mask a kernel of the generic pipeline needs no more than with a diagonal, and is measured where that one
   // spills. Overlapped ones may need more: those of each kind that need most are measured, and all if these do.
   void measure_none(std::size_t scores) {
-    const bool overlaps = kernels_.plain.pipeline != Pipeline::generic;
+    const bool overlaps = plain().pipeline != Pipeline::generic;
     const auto kind = static_cast<ScoreKind>(scores);
     const bool needs_most = kind == ScoreKind::wide || kind == ScoreKind::all || kind == ScoreKind::bias ||
                             kind == ScoreKind::softcap_alibi;
@@ -310,18 +327,23 @@ class End {
 }  // namespace
 
 std::vector<RoomKernels> all_room_kernels(const targets::Target& target) {
-  std::map<std::string, ForwardKernel> lines;
+  struct Line {
+    AskedWords keys;
+    std::vector<ForwardKernel> plains;
+  };
+  std::map<std::string, Line> lines;
   for (const Walk& walk : walks_of(target))
     for (const HeadDims& dims : dims_of_classes)
       for (const AskedWords& numbers : numbers_of(target))
         for (const AskedWords& keys : keys_of()) {
           const ForwardKernel spec = plain_kernel(target, walk, dims, numbers, keys);
           const std::string line = room_line(spec, target);
-          if (numbers.query_fp32 && !line.contains("q32")) continue;
-          if (has_kernel(spec, target)) lines.emplace(line, spec);
+          if ((numbers.query_fp32 && !line.contains("q32")) || !has_kernel(spec, target)) continue;
+          Line& known = lines.try_emplace(line, keys).first->second;
+          if (known.keys == keys) known.plains.push_back(spec);
         }
   std::vector<RoomKernels> all;
-  for (const auto& [line, plain] : lines) all.push_back({.line = line, .plain = plain});
+  for (auto& [line, known] : lines) all.push_back({.line = line, .plains = std::move(known.plains)});
   return all;
 }
 

@@ -10,10 +10,11 @@
 
 namespace wavejit::tests {
 
-// A line of the table, and a spec of it, plain and whole: what its cells are made of.
+// A line of the table, and specs of it, plain and whole: what its cells are made of. They differ in their numbers alone,
+// and a cell is what the one takes that needs most.
 struct RoomKernels {
   std::string line;
-  attention_forward::ForwardKernel plain;
+  std::vector<attention_forward::ForwardKernel> plains;
 };
 // All lines of a target that rules of other reasons leave kernels, in the order of the table.
 std::vector<RoomKernels> all_room_kernels(const targets::Target& target);

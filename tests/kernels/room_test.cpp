@@ -17,9 +17,12 @@
 namespace wavejit::tests {
 namespace {
 
+using attention_forward::CacheType;
 using attention_forward::find_room;
 using attention_forward::ForwardKernel;
+using attention_forward::Mask;
 using attention_forward::Modifier;
+using attention_forward::Pipeline;
 using attention_forward::RoomLine;
 
 std::vector<RoomKernels> measured_kernels() {
@@ -62,6 +65,31 @@ TEST(Room, HasTheLinesOfAllTargets) {
   std::set<std::string> wanted;
   for (const RoomKernels& kernels : measured_kernels()) wanted.insert(kernels.line);
   EXPECT_TRUE(std::ranges::equal(lines, wanted));
+}
+
+// A cell of caches of 8 bits is what the one takes that needs most. Here that is floats, so that integers have no kernel
+// either, and another pipeline takes both.
+TEST(Room, CellsAreOfTheCacheThatNeedsMost) {
+  for (const auto cache : {CacheType::e4m3, CacheType::e5m2, CacheType::i8}) {
+    ForwardKernel spec;
+    spec.target = "gfx950";
+    spec.cache = cache;
+    spec.token_scales = true;
+    spec.mask = Mask::causal;
+    spec.modifiers = {Modifier::softcap, Modifier::alibi};
+    spec.pipeline = Pipeline::dualwave;
+    spec.tile_queries = 256;
+    const targets::Target& target = *targets::find_target(spec.target);
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 2);
+    spec.modifiers.add(Modifier::bias);
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 0);
+    // Pages of whole tiles look each tile up, and without a diagonal nothing is left for both.
+    spec.modifiers = {Modifier::softcap, Modifier::alibi};
+    spec.paged = spec.whole_tiles = true;
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 2);
+    spec.mask = Mask::none;
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 0);
+  }
 }
 
 TEST(Room, SaysBudgetsAndNamesTheOneWordThatIsTooMuch) {
