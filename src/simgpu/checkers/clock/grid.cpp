@@ -5,6 +5,7 @@
 #include <cmath>
 #include <format>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -92,7 +93,7 @@ std::unordered_map<std::uint64_t, unsigned> shared_lines_of(const std::unordered
 }
 
 // What a launch touches of each allocation, as far as traces show: from the first line to the last.
-using Spans = std::unordered_map<const Allocation*, LineRange>;
+using Spans = std::map<std::uint64_t, LineRange>;  // by the allocation's base
 Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes, const FindAllocation& find) {
   Spans spans;
   constexpr std::size_t few = 4;  // that say nothing of where others are
@@ -101,7 +102,7 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
     for (const std::uint64_t line : lines_of(trace)) {
       const Allocation* const holder = find(line * line_bytes);
       if (holder == nullptr) continue;
-      LineRange& span = spans.try_emplace(holder, LineRange{.first = line, .end = line + 1}).first->second;
+      LineRange& span = spans.try_emplace(holder->base, LineRange{.first = line, .end = line + 1}).first->second;
       span = {.first = std::min(span.first, line), .end = std::max(span.end, line + 1)};
     }
   }
@@ -114,22 +115,30 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
 void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const std::unordered_set<std::uint64_t>& lines,
                   double of_die, std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
   if (!find) return;
-  std::unordered_map<const Allocation*, std::vector<std::uint64_t>> by_allocation;
-  for (const std::uint64_t line : lines)
-    if (const Allocation* const holder = find(line * line_bytes); holder != nullptr)
-      by_allocation[holder].push_back(line);
-  for (const auto& [holder, here] : by_allocation) {
-    double all = std::max(static_cast<double>(holder->bytes / line_bytes), 1.0);
+  struct Touched {
+    std::uint64_t bytes = 0;
+    std::vector<std::uint64_t> lines;
+  };
+  std::map<std::uint64_t, Touched> by_allocation;
+  for (const std::uint64_t line : lines) {
+    const Allocation* const holder = find(line * line_bytes);
+    if (holder == nullptr) continue;
+    Touched& touched = by_allocation[holder->base];
+    touched.bytes = holder->bytes;
+    touched.lines.push_back(line);
+  }
+  for (const auto& [base, here] : by_allocation) {
+    double all = std::max(static_cast<double>(here.bytes) / static_cast<double>(line_bytes), 1.0);
     // Traces are of workgroups in the midst of equal parts: an eighth may lie on either side.
     constexpr double beside = 4.0 / 3;
     constexpr double of_many_arrays = 0.5;
-    if (const auto span = spans.find(holder); span != spans.end()) {
+    if (const auto span = spans.find(base); span != spans.end()) {
       const double touched = beside * static_cast<double>(span->second.end - span->second.first);
       if (touched < of_many_arrays * all) all = touched;
     }
-    const auto readers = static_cast<unsigned>(std::min(static_cast<double>(here.size()) / all, 1.0) * of_die);
+    const auto readers = static_cast<unsigned>(std::min(static_cast<double>(here.lines.size()) / all, 1.0) * of_die);
     if (readers < 2) continue;
-    for (const std::uint64_t line : here) sharers[line] = std::max(sharers[line], readers);
+    for (const std::uint64_t line : here.lines) sharers[line] = std::max(sharers[line], readers);
   }
 }
 
@@ -278,8 +287,8 @@ std::vector<const WorkgroupTrace*> residents_of(const Whole& whole, const Seed& 
   const WorkgroupTrace* beside = seed.next_is_alike ? whole.trace_of(seed.next) : nullptr;
   if (whole.rows_side_by_side && row != nullptr && seed.row_is_alike) beside = row;
   if (beside == nullptr) beside = trace;
-  std::vector<const WorkgroupTrace*> workgroups;
-  for (unsigned r = 0; r < resident; ++r) workgroups.push_back(r % 2 == 1 ? beside : trace);
+  std::vector<const WorkgroupTrace*> workgroups(resident, trace);
+  for (unsigned r = 1; r < resident; r += 2) workgroups[r] = beside;
   return workgroups;
 }
 

@@ -54,10 +54,17 @@ std::vector<LineRange> sorted_and_apart(std::vector<LineRange> ranges) {
 
 Writes written_by(std::span<const WorkgroupTrace> traces, std::uint64_t workgroups, std::uint64_t line_bytes,
                   const FindAllocation& find) {
-  std::map<const Allocation*, std::set<std::uint64_t>> lines_of_allocation;
+  struct Touched {
+    const Allocation* holder = nullptr;
+    std::set<std::uint64_t> lines;
+  };
+  std::map<std::uint64_t, Touched> by_allocation;
   const auto add = [&](std::uint64_t line) {
     const Allocation* const holder = find(line * line_bytes);
-    if (holder != nullptr && holder->serial != 0) lines_of_allocation[holder].insert(line);
+    if (holder == nullptr || holder->serial == 0) return;
+    Touched& touched = by_allocation[holder->base];
+    touched.holder = holder;
+    touched.lines.insert(line);
   };
   for (const WorkgroupTrace& trace : traces) {
     for (const WaveTrace& wave : trace.waves) {
@@ -71,7 +78,8 @@ Writes written_by(std::span<const WorkgroupTrace> traces, std::uint64_t workgrou
   // Workgroups that are traced stand in the midst of equal parts of the launch: an eighth lies on either side.
   constexpr std::uint64_t part_beside = 8;
   Writes written;
-  for (const auto& [holder, lines] : lines_of_allocation) {
+  for (const auto& [base, touched] : by_allocation) {
+    const auto& [holder, lines] = touched;
     const std::uint64_t untraced = workgroups - std::min<std::uint64_t>(traces.size(), workgroups);
     const std::uint64_t others = lines.size() * untraced / traces.size();
     for (const LineRange& run : runs_of(lines, others)) {
