@@ -65,7 +65,7 @@ inline constexpr std::string_view latent_attention_of_low_precision =
     R"(
 ## Latent attention
 
-By `wavejit profile`, one call at a time, by the clock as it was before November 2026; not printed anew with this page. More, and what the lists do: [low-precision.md](../docs/low-precision.md#latent-attention).
+By `wavejit profile`, one call at a time, by the clock as it was before 29 November 2026; not printed anew with this page. More, and what the lists do: [low-precision.md](../docs/low-precision.md#latent-attention).
 
 | gfx950, bf16 queries | walk, cycles | bytes a cycle | of 2,500 | goal |
 |---|---|---|---|---|
