@@ -343,6 +343,7 @@ std::vector<RoomKernels> all_room_kernels(const targets::Target& target) {
           if (known.keys == keys) known.plains.push_back(spec);
         }
   std::vector<RoomKernels> all;
+  all.reserve(lines.size());
   for (auto& [line, known] : lines) all.push_back({.line = line, .plains = std::move(known.plains)});
   return all;
 }

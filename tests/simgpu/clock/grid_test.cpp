@@ -64,6 +64,7 @@ TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
                                       {memory.address()});
   ASSERT_EQ(sampled.error, "");
   std::vector<std::uint64_t> timed;
+  timed.reserve(sampled.grid.sample.size());
   for (const clock::SampledTime& time : sampled.grid.sample) timed.push_back(time.workgroup);
   EXPECT_EQ(timed, (std::vector<std::uint64_t>{3, 9, 15, 21}));
   EXPECT_EQ(sampled.grid.units.size(), 4U);
