@@ -67,8 +67,8 @@ TEST(Room, HasTheLinesOfAllTargets) {
   EXPECT_TRUE(std::ranges::equal(lines, wanted));
 }
 
-// A cell of caches of 8 bits is what the one takes that needs most. Here that is floats, so that integers have no kernel
-// either, and another pipeline takes both.
+// A cell of caches of 8 bits is what the one takes that needs most. Beside scales of tokens that is floats, so that
+// integers have no kernel either, and another pipeline takes both.
 TEST(Room, CellsAreOfTheCacheThatNeedsMost) {
   for (const auto cache : {CacheType::e4m3, CacheType::e5m2, CacheType::i8}) {
     ForwardKernel spec;
@@ -88,6 +88,13 @@ TEST(Room, CellsAreOfTheCacheThatNeedsMost) {
     spec.paged = spec.whole_tiles = true;
     EXPECT_EQ(attention_forward::measured_waves(spec, target), 2);
     spec.mask = Mask::none;
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 0);
+    // Without scales of tokens it is integers, which take more scalars.
+    spec.token_scales = spec.whole_tiles = false;
+    spec.block_lists = true;
+    spec.head_dim_qk = spec.head_dim_v = 64;
+    EXPECT_EQ(attention_forward::measured_waves(spec, target), 2);
+    spec.mask = Mask::window;
     EXPECT_EQ(attention_forward::measured_waves(spec, target), 0);
   }
 }
