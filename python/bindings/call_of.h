@@ -126,7 +126,7 @@ class Call {
     const Released released;
     check(wavejit::launch(engine_->get(), arguments_, pointer_at<ihipStream_t*>(stream)));
   }
-  // The same call over other memory, and with so much of a workspace; for callers that keep one call for each shape.
+  // Launches this call over other memory, and with so much of a workspace; for callers that keep one call for each shape.
   // Addresses by Python's names: what has none is not there. The call itself stays as it is, so that threads may share it.
   void launch_over(std::uintptr_t stream, const nb::dict& addresses, std::size_t workspace_bytes) const {
     Arguments arguments = arguments_;

@@ -186,7 +186,9 @@ Result<void> use_clock_and_summary(const Arguments& arguments) {
   if (arguments.event_cost) {
     constexpr double nanoseconds = 1000;
     if (!std::isfinite(*arguments.event_cost))
-      return failed(ExitCode::usage, "--event-cost: it is not a number of microseconds; accepted: 0 to 1000000");
+      return failed(
+          ExitCode::usage,
+          fmt::format("--event-cost: {} is no number of microseconds; accepted: 0 to 1000000", *arguments.event_cost));
     const auto cost = static_cast<std::uint64_t>(std::llround(*arguments.event_cost * nanoseconds));
     if (cost == 0 && *arguments.event_cost > 0) {
       return failed(ExitCode::usage,

@@ -111,7 +111,8 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
 
 // Adds lines that others read without a neighbour showing it, as when each gathers what it needs from all of an array.
 // `of_die` workgroups are on a die at a time; if they read as much of an array as this one, each line has so many readers
-// in the mean. Arrays are what the launch touches of an allocation: a framework's may hold many.
+// in the mean. An array is an allocation, or what the launch touches of one that is more than twice as large: a
+// framework's holds many.
 void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const std::unordered_set<std::uint64_t>& lines,
                   double of_die, std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
   if (!find) return;
@@ -186,8 +187,8 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
   return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
 }
 
-// Workgroups with at least half of this one's work, up to `most`. Where a launch has room for longer sequences than there are, most of
-// its workgroups end at once: those that work have compute units, and the rates of memory, to themselves.
+// Workgroups with at least half of this one's work, up to `most`. Where a launch has room for longer sequences than there
+// are, most of its workgroups end at once: those that work have compute units, and the rates of memory, to themselves.
 std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Survey* survey, std::uint64_t most) {
   if (survey == nullptr) return workgroups;
   const std::uint64_t least = survey->work_of(seed.workgroup) / 2;
