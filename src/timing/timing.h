@@ -119,7 +119,7 @@ struct MemoryRules {
   Figure l2_rate;         // bytes a clock of a die
   Figure l2_latency;      // cycles, hit
   Figure mall_bytes;      // of the last level cache
-  Figure mall_rate;       // bytes a clock of a die, both ways: its road to the last level cache and to memory
+  Figure mall_rate;       // bytes a clock of a die, both ways: its link to the last level cache and to memory
   Figure mall_latency;    // cycles, hit
   Figure memory_rate;     // bytes a clock, whole GPU
   Figure memory_latency;  // cycles

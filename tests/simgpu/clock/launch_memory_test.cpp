@@ -102,6 +102,15 @@ TEST_F(Launches, LeaveNoMoreThanTheyWrote) {
   EXPECT_GT(behind.at("memory").at("memory").get<int>(), 0) << behind;
 }
 
+// The traced workgroups stand in the middle of a launch: as many lines as all of them write are counted, wherever they are.
+TEST_F(Launches, LeaveAllThatTheyWroteBesideTracedWorkgroups) {
+  clock::ClockLog::instance().set_sample(2);
+  const Buffer<std::uint32_t> memory(std::size_t{workgroups} * 64, 0);
+  run(stores, memory);
+  clock::ClockLog::instance().set_sample(16);
+  EXPECT_EQ(run(loads, memory).at("memory").at("memory").get<int>(), 0);
+}
+
 // Atomics of LDS write nothing that a later launch could read.
 TEST_F(Launches, WriteNothingByAtomicsOfLds) {
   const Buffer<std::uint32_t> memory(std::size_t{workgroups} * 64, 0);

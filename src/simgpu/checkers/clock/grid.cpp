@@ -98,13 +98,11 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
   Spans spans;
   constexpr std::size_t few = 4;  // that say nothing of where others are
   if (!find || traces.size() < few) return spans;
-  for (const WorkgroupTrace& trace : traces) {
-    for (const std::uint64_t line : lines_of(trace)) {
-      const Allocation* const holder = find(line * line_bytes);
-      if (holder == nullptr) continue;
-      LineRange& span = spans.try_emplace(holder->base, LineRange{.first = line, .end = line + 1}).first->second;
-      span = {.first = std::min(span.first, line), .end = std::max(span.end, line + 1)};
-    }
+  std::unordered_set<std::uint64_t> lines;
+  for (const WorkgroupTrace& trace : traces) lines.merge(lines_of(trace));
+  for (const auto& [base, here] : by_allocation(std::vector(lines.begin(), lines.end()), line_bytes, find)) {
+    const auto [first, last] = std::ranges::minmax(here.lines);
+    spans.emplace(base, LineRange{.first = first, .end = last + 1});
   }
   return spans;
 }
@@ -116,20 +114,8 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
 void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const std::unordered_set<std::uint64_t>& lines,
                   double of_die, std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
   if (!find) return;
-  struct Touched {
-    std::uint64_t bytes = 0;
-    std::vector<std::uint64_t> lines;
-  };
-  std::map<std::uint64_t, Touched> by_allocation;
-  for (const std::uint64_t line : lines) {
-    const Allocation* const holder = find(line * line_bytes);
-    if (holder == nullptr) continue;
-    Touched& touched = by_allocation[holder->base];
-    touched.bytes = holder->bytes;
-    touched.lines.push_back(line);
-  }
-  for (const auto& [base, here] : by_allocation) {
-    double all = std::max(static_cast<double>(here.bytes) / static_cast<double>(line_bytes), 1.0);
+  for (const auto& [base, here] : by_allocation(std::vector(lines.begin(), lines.end()), line_bytes, find)) {
+    double all = std::max(static_cast<double>(here.holder->bytes) / static_cast<double>(line_bytes), 1.0);
     // Traces are of workgroups in the midst of equal parts: an eighth may lie on either side.
     constexpr double beside = 4.0 / 3;
     constexpr double of_many_arrays = 0.5;
@@ -223,9 +209,7 @@ struct Whole {
   const GridShape* shape = nullptr;
   const timing::MemoryRules* rules = nullptr;
   std::span<const WorkgroupTrace> traces;
-  const Survey* survey = nullptr;
   const LaunchMemory* memory = nullptr;
-  unsigned resident = 1;
   Sharing sharing;
   bool rows_side_by_side = false;  // on a compute unit
   Spans spans;
@@ -238,7 +222,7 @@ struct Whole {
 };
 
 Whole whole_of(const Program& program, const GridShape& shape, std::span<const WorkgroupTrace> traces,
-               const Survey* survey, const LaunchMemory& memory, unsigned resident) {
+               const LaunchMemory& memory, unsigned resident) {
   const boards::Board& target = program.target();
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const Neighbours neighbours = neighbours_of(target, shape.total(), resident);
@@ -247,9 +231,7 @@ Whole whole_of(const Program& program, const GridShape& shape, std::span<const W
           .shape = &shape,
           .rules = &program.timing().memory,
           .traces = traces,
-          .survey = survey,
           .memory = &memory,
-          .resident = resident,
           .sharing = sharing_of(target, shape, std::min(shape.total(), at_a_time) / dies),
           // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one.
           .rows_side_by_side = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0,
@@ -309,7 +291,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const std::uint64_t units = units_of(target);
   grid.resident = static_cast<unsigned>(
       std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
-  const Whole whole = whole_of(program, shape, traces, survey, memory, grid.resident);
+  const Whole whole = whole_of(program, shape, traces, memory, grid.resident);
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;

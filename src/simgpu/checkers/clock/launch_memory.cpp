@@ -18,7 +18,7 @@ bool writes(const Instruction& instruction) {
   return kind == Kind::store || (kind == Kind::load && instruction.record->atomic);
 }
 
-std::vector<LineRange> runs_of(const std::set<std::uint64_t>& lines, std::uint64_t reach) {
+std::vector<LineRange> runs_of(std::span<const std::uint64_t> lines, std::uint64_t reach) {
   std::vector<LineRange> runs;
   for (const std::uint64_t line : lines) {
     if (!runs.empty() && line - runs.back().end <= reach) {
@@ -52,39 +52,46 @@ std::vector<LineRange> sorted_and_apart(std::vector<LineRange> ranges) {
 
 }  // namespace
 
+std::map<std::uint64_t, LinesOfAllocation> by_allocation(std::span<const std::uint64_t> lines, std::uint64_t line_bytes,
+                                                         const FindAllocation& find) {
+  std::map<std::uint64_t, LinesOfAllocation> by_base;
+  for (const std::uint64_t line : lines) {
+    const Allocation* const holder = find(line * line_bytes);
+    if (holder == nullptr) continue;
+    LinesOfAllocation& here = by_base[holder->base];
+    here.holder = holder;
+    here.lines.push_back(line);
+  }
+  return by_base;
+}
+
 Writes written_by(std::span<const WorkgroupTrace> traces, std::uint64_t workgroups, std::uint64_t line_bytes,
                   const FindAllocation& find) {
-  struct Touched {
-    const Allocation* holder = nullptr;
-    std::set<std::uint64_t> lines;
-  };
-  std::map<std::uint64_t, Touched> by_allocation;
-  const auto add = [&](std::uint64_t line) {
-    const Allocation* const holder = find(line * line_bytes);
-    if (holder == nullptr || holder->serial == 0) return;
-    Touched& touched = by_allocation[holder->base];
-    touched.holder = holder;
-    touched.lines.insert(line);
-  };
+  std::set<std::uint64_t> stored;
   for (const WorkgroupTrace& trace : traces) {
     for (const WaveTrace& wave : trace.waves) {
       for (const Record& record : wave.records) {
         if (record.count == 0 || !writes(*record.instruction)) continue;
         const auto lines = std::span(wave.lines).subspan(record.first, record.count);
-        std::ranges::for_each(lines, add);
+        stored.insert(lines.begin(), lines.end());
       }
     }
   }
-  // Workgroups that are traced stand in the midst of equal parts of the launch: an eighth lies on either side.
-  constexpr std::uint64_t part_beside = 8;
   Writes written;
-  for (const auto& [base, touched] : by_allocation) {
+  const std::uint64_t untraced = workgroups - std::min<std::uint64_t>(traces.size(), workgroups);
+  const std::vector<std::uint64_t> all(stored.begin(), stored.end());
+  for (const auto& [base, touched] : by_allocation(all, line_bytes, find)) {
     const auto& [holder, lines] = touched;
-    const std::uint64_t untraced = workgroups - std::min<std::uint64_t>(traces.size(), workgroups);
+    if (holder->serial == 0) continue;
     const std::uint64_t others = lines.size() * untraced / traces.size();
-    for (const LineRange& run : runs_of(lines, others)) {
-      written.push_back(
-          {.allocation = holder->serial, .device = holder->device, .lines = run, .beside = others / part_beside});
+    const std::vector<LineRange> runs = runs_of(lines, others);
+    // What others wrote that is not between traced lines lies on either side of them.
+    std::uint64_t between = 0;
+    for (const LineRange& run : runs) between += run.end - run.first;
+    between -= lines.size();
+    const std::uint64_t beside = (others - std::min(others, between)) / (2 * runs.size());
+    for (const LineRange& run : runs) {
+      written.push_back({.allocation = holder->serial, .device = holder->device, .lines = run, .beside = beside});
     }
   }
   return written;

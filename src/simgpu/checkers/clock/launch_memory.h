@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,6 +19,15 @@
 namespace wavejit::simgpu::clock {
 
 using FindAllocation = std::function<const Allocation*(std::uint64_t address)>;
+
+// Lines of one allocation, in the order in which they were given.
+struct LinesOfAllocation {
+  const Allocation* holder = nullptr;
+  std::vector<std::uint64_t> lines;
+};
+// By the allocation's base; lines of no allocation are left out.
+std::map<std::uint64_t, LinesOfAllocation> by_allocation(std::span<const std::uint64_t> lines, std::uint64_t line_bytes,
+                                                         const FindAllocation& find);
 
 struct LaunchMemory {
   FindAllocation find;

@@ -84,7 +84,7 @@ double MemoryPath::cycles_of_write_back() const {
   return std::max(memory_rate_.cycles_a_line, mall_rate_.cycles_a_line);
 }
 
-// What is written back passes the road and memory, when both have nothing else to do.
+// What is written back passes the fabric and memory, when both have nothing else to do.
 void MemoryPath::use_idle_memory(double now) {
   const double free = std::max(memory_rate_.free, mall_rate_.free);
   if (to_write_back_ == 0 || free >= now) return;
@@ -94,13 +94,13 @@ void MemoryPath::use_idle_memory(double now) {
   mall_rate_.free += lines * mall_rate_.cycles_a_line;
 }
 
-double MemoryPath::write_back(double now, Road road) {
+double MemoryPath::write_back(double now, Fabric fabric) {
   ++counts_.written;
   use_idle_memory(now);
   to_write_back_ += 1;
   if (to_write_back_ <= room_for_writes_) return now;
   to_write_back_ -= 1;
-  return memory_rate_.take(road == Road::passed ? now : mall_rate_.take(now));
+  return memory_rate_.take(fabric == Fabric::passed ? now : mall_rate_.take(now));
 }
 
 double MemoryPath::write_back_cycles(double end) {
@@ -191,7 +191,7 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
     seen_.insert(line);
     use_idle_memory(start);
     const double there = memory_rate_.take(mall_rate_.take(l2_rate_.take(start)));
-    done = std::max(done, write_back(there, Road::passed));
+    done = std::max(done, write_back(there, Fabric::passed));
   }
   return done + rules_->memory_latency.value;
 }
@@ -211,7 +211,7 @@ double MemoryPath::coherent_store(double start, std::span<const std::uint64_t> l
   double done = start;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ++counts_.lines;
-    done = std::max(done, write_back(mall_rate_.take(l2_rate_.take(start)), Road::passed));
+    done = std::max(done, write_back(mall_rate_.take(l2_rate_.take(start)), Fabric::passed));
   }
   return done + rules_->mall_latency.value;
 }

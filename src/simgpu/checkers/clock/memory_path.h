@@ -88,7 +88,7 @@ class MemoryPath {
   double acquire(double start);
   // Cycles that memory takes for what is still to be written back: the launch has ended when all is.
   double write_back_cycles(double end);
-  // What memory, and the road to it, need at their rates for all that was read and is written back.
+  // What memory, and the fabric before it, need at their rates for all that was read and is written back.
   double memory_cycles() const;
   const MemoryCounts& counts() const { return counts_; }
 
@@ -110,10 +110,10 @@ class MemoryPath {
   Cache& l2_of(std::uint64_t line);
   bool fetched_by_another(std::uint64_t line);
   bool fetched_by_another_die(std::uint64_t line);
-  // One more line to write back, at `now`: when there is room for it. What passed the road on its way does not again:
+  // One more line to write back, at `now`: when there is room for it. What passed the fabric on its way does not again:
   // `now` may lie ahead then, and whoever comes before that is not to wait.
-  enum class Road : std::uint8_t { ahead, passed };
-  double write_back(double now, Road road = Road::ahead);
+  enum class Fabric : std::uint8_t { ahead, passed };
+  double write_back(double now, Fabric fabric = Fabric::ahead);
   void use_idle_memory(double now);
   double cycles_of_write_back() const;  // of a line
 
