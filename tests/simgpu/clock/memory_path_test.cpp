@@ -122,6 +122,30 @@ TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
   EXPECT_EQ(path.counts().l2_hits, 700U);
 }
 
+// A line that is on its way is waited for, in whichever cache it is missed first.
+TEST(MemoryPath, WhoAsksForALineOnItsWayWaitsForIt) {
+  const Neighbours alone;
+  MemoryPath path(rules(), alone);
+  const std::array<std::uint64_t, 1> line = {77};
+  const double first = path.load(0, line, 0);
+  EXPECT_NEAR(path.load(100, line, 0), first, 1);
+  const std::array<std::uint64_t, 1> scalar = {78};
+  const double first_scalar = path.scalar_load(0, scalar, 0);
+  EXPECT_NEAR(path.scalar_load(100, scalar, 0), first_scalar, 1);
+  EXPECT_NEAR(path.load(200, scalar, 0), first_scalar, 1);
+}
+
+// Workgroups that follow one chain abreast wait for each of its lines as long as one alone does.
+TEST(MemoryPath, WhatAnotherAsksForTakesAsLong) {
+  Neighbours neighbours;
+  for (std::uint64_t line = 0; line < 64; ++line) neighbours.sharers[line] = 8;
+  MemoryPath path(rules(), neighbours);
+  for (std::uint64_t line = 0; line < 64; ++line) {
+    const double begin = 10000.0 * static_cast<double>(line);
+    EXPECT_NEAR(path.load(begin, std::array{line}, 0) - begin, 878, 10) << line;
+  }
+}
+
 // Lines of its own have the workgroup's part of L2, what others read has all of it.
 TEST(MemoryPath, WorkgroupsOfADieFillItsL2Together) {
   const auto hits_when_read_again = [](bool shared, double part) {
@@ -160,8 +184,8 @@ TEST(MemoryPath, AWarmLastLevelCacheHasEverything) {
   EXPECT_EQ(path.counts().memory, 0U);
 }
 
-// Reads from the last level cache and writes pass one road of a die.
-TEST(MemoryPath, ReadsAndWritesShareTheRoadOfTheirDie) {
+// Reads from the last level cache and writes pass one link of a die.
+TEST(MemoryPath, ReadsAndWritesShareTheLinkOfTheirDie) {
   const auto cycles = [](bool writes) {
     Neighbours neighbours = busy_units(304, 38);
     neighbours.warm = true;

@@ -125,7 +125,7 @@ void ComputeUnit::start_workgroup(Slot& slot, double earliest) {
 
 bool ComputeUnit::fetch(RunningWave& wave, const Step& step, double now) {
   const std::uint64_t line = step.instruction->address / code_line;
-  const bool there = instructions_.touch(line);
+  const bool there = instructions_.touch(line).is_there;
   // The first time it is taken to be there: other compute units ran it before, and what follows is fetched ahead.
   if (there || fetched_.insert(line).second) return true;
   wave.next_issue = now + timing_->wave.instruction_miss.value;

@@ -34,19 +34,19 @@ std::uint64_t Cache::set_of(std::uint64_t line) const {
   return (mixed + ((line >> above_all_device_addresses) * apart)) % sets_;
 }
 
-bool Cache::touch(std::uint64_t line) {
+Cache::Found Cache::touch(std::uint64_t line) {
   Way* const set = &storage_[set_of(line) * ways_];
   Way* oldest = set;
   ++clock_;
   for (unsigned i = 0; i < ways_; ++i) {
     if (set[i].line == line) {
       set[i].used = clock_;
-      return true;
+      return {.is_there = true, .ready = &set[i].ready};
     }
     if (set[i].used < oldest->used) oldest = &set[i];
   }
   *oldest = {.line = line, .used = clock_};
-  return false;
+  return {.is_there = false, .ready = &oldest->ready};
 }
 
 void Cache::clear() { std::ranges::fill(storage_, Way{}); }
@@ -120,19 +120,29 @@ Cache& MemoryPath::l2_of(std::uint64_t line) {
 double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) {
   const double at_l2 = l2_rate_.take(now);
   const std::uint64_t known_as = beyond_l1(line, instance);
-  if (l2_of(line).touch(known_as)) {
+  const auto [is_there, ready] = l2_of(line).touch(known_as);
+  if (is_there) {
+    ++counts_.l2_hits;
+    return std::max(at_l2 + rules_->l2_latency.value, *ready);
+  }
+  *ready = from_behind_l2(at_l2, line, known_as);
+  return *ready;
+}
+
+double MemoryPath::from_behind_l2(double at_l2, std::uint64_t line, std::uint64_t known_as) {
+  const bool was_read = !seen_.insert(known_as).second;
+  if (!was_read && !forgotten_ && neighbours_->in_l2.contains(line)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
   }
-  const bool was_read = !seen_.insert(known_as).second;
-  const bool is_left = !was_read && !forgotten_ && neighbours_->in_l2.contains(line);
-  if (is_left || fetched_by_another(line)) {
+  const bool is_in_last_level = was_read || neighbours_->warm || holds(neighbours_->in_last_level, line);
+  // Another workgroup of the die asked for it, and asks at the same time: the line takes as long, and is sent once.
+  if (fetched_by_another(line)) {
     ++counts_.l2_hits;
-    return at_l2 + rules_->l2_latency.value;
+    return at_l2 + (is_in_last_level ? rules_->mall_latency : rules_->memory_latency).value;
   }
   const double at_mall = mall_rate_.take(at_l2);
-  const bool is_there = neighbours_->warm || holds(neighbours_->in_last_level, line);
-  if (was_read || is_there || fetched_by_another_die(line)) {
+  if (is_in_last_level || fetched_by_another_die(line)) {
     ++counts_.mall_hits;
     return at_mall + rules_->mall_latency.value;
   }
@@ -148,11 +158,13 @@ double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std:
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
     const double at_l1 = l1_rate_[unit].take(start, part);
-    if (l1_[unit].touch(of_instance(line, instance))) {
+    const auto [is_there, ready] = l1_[unit].touch(of_instance(line, instance));
+    if (is_there) {
       ++counts_.l1_hits;
-      done = std::max(done, at_l1 + rules_->l1_latency.value);
+      done = std::max({done, at_l1 + rules_->l1_latency.value, *ready});
     } else {
-      done = std::max(done, fill(at_l1, line, instance));
+      *ready = fill(at_l1, line, instance);
+      done = std::max(done, *ready);
     }
   }
   return done;
@@ -162,9 +174,12 @@ double MemoryPath::scalar_load(double start, std::span<const std::uint64_t> line
   double done = start + rules_->scalar_latency.value;
   if (rules_->scalar_bytes.value == 0) return done;
   for (const std::uint64_t line : lines) {
-    if (scalar_.touch(beyond_l1(line, instance))) continue;
-    ++counts_.lines;
-    done = std::max(done, fill(start, line, instance));
+    const auto [is_there, ready] = scalar_.touch(beyond_l1(line, instance));
+    if (!is_there) {
+      ++counts_.lines;
+      *ready = fill(start, line, instance);
+    }
+    done = std::max(done, *ready);
   }
   return done;
 }
@@ -176,7 +191,7 @@ double MemoryPath::store(double start, std::span<const std::uint64_t> lines, std
     const double at_l2 = l2_rate_.take(start);
     // What is there already is written back once, however often it was written; a line is written whole, and nothing
     // is fetched.
-    const bool is_there = l2_of(line).touch(beyond_l1(line, instance));
+    const bool is_there = l2_of(line).touch(beyond_l1(line, instance)).is_there;
     const bool is_new = written_.insert(of_instance(line, instance)).second;
     done = std::max(done, is_there && !is_new ? at_l2 : write_back(at_l2));
   }

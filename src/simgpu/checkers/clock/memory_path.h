@@ -19,8 +19,12 @@ namespace wavejit::simgpu::clock {
 class Cache {
  public:
   Cache(std::uint64_t lines, unsigned ways);
-  // Whether the line is there; it is afterwards.
-  bool touch(std::uint64_t line);
+  struct Found {
+    bool is_there = false;    // or on its way
+    double* ready = nullptr;  // when its data has come: who finds it missing sets that. Good until the next touch
+  };
+  // The line is there afterwards.
+  Found touch(std::uint64_t line);
   void clear();
 
  private:
@@ -28,6 +32,7 @@ class Cache {
   struct Way {
     std::uint64_t line = ~std::uint64_t{0};
     std::uint64_t used = 0;
+    double ready = 0;
   };
   std::uint64_t sets_;
   unsigned ways_;
@@ -102,7 +107,9 @@ class MemoryPath {
       return free;
     }
   };
+  // When a line that L1 has not is there.
   double fill(double now, std::uint64_t line, std::uint64_t instance);
+  double from_behind_l2(double at_l2, std::uint64_t line, std::uint64_t known_as);
   // The line as L2 and all behind it know it: workgroups that replay one trace have lines of their own there, too, save
   // for those that others read.
   std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
