@@ -7,8 +7,8 @@
 //   | `attention_forward bf16 b1 q1 k128 h64/8 d128` | 11,576 | 9,711 | 9,514 |
 //
 // A row is a call. The words that a column's head has between ` and ` are added to the call's, but for a target's name, which
-// stands for the table's own in this column, pipeline=, which is the engine's option, and launch=, which asks for the launches
-// of a call whose kernels have that name. A number is a figure of this program; any other cell ("3.2 MB", "–", an empty one)
+// stands for the table's own in this column, pipeline=, which is the engine's option with commas for its spaces
+// (pipeline=auto,tile_queries=64), and launch=, which asks for the launches of a call whose kernels have that name. A number is a figure of this program; any other cell ("3.2 MB", "–", an empty one)
 // is the writer's. A new figure begins as 0.
 //
 //   wavejit_predicted_figures <page>…                            writes the cells anew
@@ -85,7 +85,8 @@ Figure figure_of(const targets::Target& target, const std::string& row, const st
       .page = nullptr, .line = 0, .column = 0, .task = {.target = &target, .descriptor = quoted(row)}, .launch = {}};
   std::istringstream words(quoted(head));
   for (std::string word; words >> word;) {
-    if (takes("pipeline=", word, figure.task.pipeline) || takes("launch=", word, figure.launch)) continue;
+    if (takes("pipeline=", word, figure.task.pipeline)) std::ranges::replace(figure.task.pipeline, ',', ' ');
+    if (word.starts_with("pipeline=") || takes("launch=", word, figure.launch)) continue;
     if (const targets::Target* const other = targets::find_target(word); other != nullptr) {
       figure.task.target = other;
     } else {
