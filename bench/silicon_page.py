@@ -17,6 +17,7 @@ PATTERNS = {
     "streams add": "two streams in, one out", "streams relu": "one in, one out", "streams copy": "HIP's copy on the device", "transpose square": "tiles turned in LDS",
     "stencil points": "nine points by LDS", "gather rows": "a lane a row of a sparse matrix", "taps line": "a filter, weights by scalar loads",
     "taps square": "a convolution, weights by scalar loads", "taps nearest": "distances to five centres", "sums rows": "two launches, 64 lines an access, sums in memory",
+    "sums chained": "two fills, then `sums rows` with one launch behind the other's sums", "product tiles": "64 lanes a tile, one factor by memory; waits as in ROCm's code object",
     "unfold unfold": "patches as columns", "unfold unfold_multiply": "two launches, tiles in LDS", "exchange fourier": "exchange by LDS", "bodies attract": "vector instructions",
     "chain over": "a launch a node",
 }
