@@ -243,7 +243,7 @@ def page(tree: pathlib.Path) -> str:
 **Nothing here has a matrix instruction, LDS DMA, an atomic or the power limit in it: what attention does most is judged [elsewhere](#attention).** {of_originals}. \
 {len(alone)} of {sum(row['kind'] != 'held out' for row in measured)} measured rows are of kernels alone, and {len(groups[0][1])} of these have a program of the same pattern in this tree. A row that did not run is in no figure.
 
-Made by `./dev bench silicon`; a test holds the page against its tables ([bench/silicon](../bench/silicon)), and a longer one runs its programs again. Predictions of the score come from a simulated GPU ({BOARD}, an MI300A, with
+Made by `./dev bench silicon`; `./dev test` holds the page against its tables ([bench/silicon](../bench/silicon)) and runs the first row of each own program again (within 1 % of it), a longer test every row. Predictions of the score come from a simulated GPU ({BOARD}, an MI300A, with
 `wavejit sim --cycles --warm --event-cost {EVENT_COST}`; clock {clock}). Others measured the times beside them: sarchlab/mgpusim (MIT), d01e70d5, `gpu_perf_scripts/mi300a.csv`, the least of 51 runs of 22 HIP programs. Other tables name their GPU and source.
 
 * **Own programs** ([bench/silicon](../bench/silicon)) have the access patterns, workgroups and sizes of the originals, and other code: a row says how far the clock is off together with how far the programs differ.
