@@ -28,7 +28,7 @@ using simgpu::testing::ConsistencyRow;
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 
 std::string consistency_table(const std::vector<ConsistencyRow>& rows) {
-  std::string text = "\n| target | rule | published | predicted | difference | source |\n|---|---|---|---|---|---|\n";
+  std::string text = "\n| target | what | published | predicted | difference | source |\n|---|---|---|---|---|---|\n";
   for (const ConsistencyRow& row : rows) {
     const double predicted = row.predict();
     text += fmt::format("| {} | {} | {} {} | {} | {:+.1f} % | {} |\n", row.target, row.rule, number(row.published),
@@ -162,7 +162,7 @@ The list was frozen 16 minutes after the clock had been recalibrated to thread t
 (dd61b3c). Whoever set these constants could see the rows. Thirty real kernels of gfx950 were timed at that time and left out of the error. They are in the error
 now. Each change of the clock since then stands here, with its reason and what was known when it was made:
 
-| rule or constant | from | what was known of the rows |
+| changed in the model | from | what was known of the rows |
 |---|---|---|
 | the law of the power limit goes by the busy share of a loop, not of a launch | AMD's notes, whose fit is over loops | AITER's and Triton's rows of the old law: 18.9 % too high in the mean |
 | power.delivered | five builds of AMD's notes with throughput, cycles and clock: none of them is a row | the same |
@@ -172,7 +172,7 @@ now. Each change of the clock since then stands here, with its reason and what w
 | issue.packed of gfx950 is 4, not 8 | AMD's published rate of f32 on vectors needs 4, and AMD's rules of issue say 4; the 8 was a price that a scheduler plans with | FlyDSL's kernel with a rescale for every tile 8 % too slow, which led to it; Triton's rows without a mask up to 9 % too slow; AITER's within 2 %, which are 2 to 4 % too fast since |
 | launch.dependent is 1,800, not 7,200 | what one more launch takes in two MI300A programs, which are not scored | no row waits between launches |
 | latencies of gfx942's L1, L2, memory, LDS and scalar loads | MT4G's report of an MI300X | rows of programs of an MI300A, which agree with L1's, L2's and the scalar cache's |
-| memory.mall_rate of gfx942 is one road both ways | MT4G, and streams on an MI300A | those streams, which are no evidence since |
+| memory.mall_rate of gfx942 is one rate for both ways, to a die and from it | MT4G, and streams on an MI300A | those streams, which are no evidence since |
 | lines of a workgroup's own, sets by mixed bits, halves of lines, L2 that stays warm, a scalar cache | programs of an MI300A that were far off | the 30 real kernels of gfx950, whose error stayed at 21.7 % |
 | workgroups fill their die's L2 together; what each gathers from all of an allocation is read by others, too | a product of a sparse matrix on an MI300A that took 2 to 5 times what was predicted; no figure was taken from it | those 30 kernels, which moved by 0.7 % at most |
 | the last level cache has what the launches before wrote | it is a cache of memory, for all dies | no row waits between launches |
@@ -288,7 +288,7 @@ in such a time. How much that is was not published, and the model has none of it
 
 std::string unexplained() {
   std::string text =
-      "\n## What stays unexplained\n\nThe largest differences that no rule of the clock accounts for. No constant was "
+      "\n## What stays unexplained\n\nThe largest differences that nothing in the clock accounts for. No constant was "
       "moved for them.\n\n| what | published | before | now | what is known |\n|---|---|---|---|---|\n";
   for (const auto& [name, what] : unexplained_anchors) {
     for (const JudgedAnchor& judged : judged_anchors()) {
@@ -307,8 +307,8 @@ std::string unexplained() {
 }
 
 std::string consistency() {
-  return "\n## Consistency: single rules beside the sources of their constants\n\nKernels of our own, assembled to "
-         "isolate one rule each. Constants come from the same sources, so agreement says that the rules are combined "
+  return "\n## Consistency: single constants beside their sources\n\nKernels of our own, assembled to "
+         "isolate one constant each. Constants come from the same sources, so agreement says that they are combined "
          "as the hardware does, no more, and no row is in any error that is quoted. [M] measured by others, [X] "
          "derived from shipped kernels.\n" +
          consistency_table(simgpu::testing::consistency_rows()) +
@@ -321,7 +321,8 @@ std::string judged_tables() {
       "\n## The error to quote\n\n"
       "Published figures that no constant was taken from: one frozen list "
       "([anchors.json](../tests/simgpu/clock/anchors.json)), all of it in the error. "
-      "Errors are percent of the published figure, or, where it is itself a change, of all cycles.\n";
+      "Errors are percent of the published figure, or, where it is itself a change, of all cycles. Published figures are "
+      "speeds, and shares of time that matrix pipes work: too high says that the clock is faster than the GPU was.\n";
   text += error_table();
   const ModelErrors all = errors_of(judged_anchors());
   const ModelError& whole = all.at("quoted");
@@ -334,7 +335,7 @@ std::string judged_tables() {
       "single-wave loops is unknown. Three orders were tried, which bound the published one.\n",
       100 * whole.low_end(0.91), 100 * whole.high_end(0.91), without_causal_triton().mean,
       without_causal_triton().root_mean_square);
-  text += errors_by_kind();
+  text += ratios_by_kind();
   text += known_when;
   std::set<std::string> kinds;
   for (const JudgedAnchor& first : judged_anchors()) {

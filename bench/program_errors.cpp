@@ -11,13 +11,13 @@
 
 namespace wavejit::bench {
 
-std::string errors_by_kind() {
+std::string ratios_by_kind() {
   std::string text =
       "\n### By what a launch takes its time with\n\n"
       "Programs of others on an MI300A, rows that no constant was made of ([silicon-score.md](silicon-score.md) has "
-      "each row; rules were chosen with them in sight), and below them kernels with matrix instructions, as quoted "
-      "above. Errors are of speed: too high is faster than it was.\n\n"
-      "| kind | rows | median | too low by up to | too high by up to | root mean square |\n|---|---|---|---|---|---|\n";
+      "each row; parts of the memory model were changed with them in sight), and below them kernels with matrix "
+      "instructions, whose errors of speed are quoted above, as ratios of times.\n\n"
+      "| kind | rows | predicted ÷ measured: median | from | to | spread (log2) |\n|---|---|---|---|---|---|\n";
   std::ifstream file(WAVEJIT_SILICON_KINDS);
   std::string line;
   int kinds = 0;
@@ -26,10 +26,11 @@ std::string errors_by_kind() {
     std::string kind;
     int rows = 0;
     double median = 0;
-    ModelError error;
-    if (!(words >> kind >> rows >> median >> error.too_low >> error.too_high >> error.root_mean_square)) continue;
-    text += fmt::format("| {} | {} | {:+.1f} % | {:.1f} % | {:.1f} % | {:.1f} % |\n", kind, rows, median, error.too_low,
-                        error.too_high, error.root_mean_square);
+    double least = 0;
+    double most = 0;
+    double spread = 0;
+    if (!(words >> kind >> rows >> median >> least >> most >> spread)) continue;
+    text += fmt::format("| {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", kind, rows, median, least, most, spread);
     ++kinds;
   }
   if (kinds == 0) {
@@ -37,8 +38,8 @@ std::string errors_by_kind() {
     std::exit(1);
   }
   const ModelError& matrix = model_error();
-  return text + fmt::format("| matrix | {} | – | {:.1f} % | {:.1f} % | {:.1f} % |\n", matrix.anchors, matrix.too_low,
-                            matrix.too_high, matrix.root_mean_square);
+  return text + fmt::format("| matrix | {} | – | {:.2f} | {:.2f} | – |\n", matrix.anchors,
+                            1 / (1 + matrix.too_high / 100), 1 / (1 - matrix.too_low / 100));
 }
 
 }  // namespace wavejit::bench

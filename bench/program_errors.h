@@ -8,6 +8,6 @@
 namespace wavejit::bench {
 
 // A table of these kinds, and of kernels with matrix instructions below them.
-std::string errors_by_kind();
+std::string ratios_by_kind();
 
 }  // namespace wavejit::bench

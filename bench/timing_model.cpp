@@ -28,6 +28,9 @@ Made by `./dev bench timing-model`; a test compares it with the model. The simul
 ([src/simgpu/checkers/clock](../src/simgpu/checkers/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
 Every constant was published by others or is a guess, and the tables below say which.
 
+Predicted stands before measured everywhere: ratios of times, here and in [silicon-score.md](silicon-score.md), are predicted ÷ measured, and +10 % says that the predicted figure is a tenth
+larger than the published one.
+
 ## Grades
 
 | grade | what it means |
@@ -58,11 +61,11 @@ repositories.
 | a profile of latent-key attention | MI355X | cycles that a phase with one barrier loses; counted bank conflicts of transpose reads |
 | fences of agent scope in a loop, and a message from die to die | MI300X | 115 to 317 ns a fence, 703 ns from a release to the poll that sees it: with this model's fences, atomic and load 1.04 µs, where 0.9 to 1.0 was measured |
 | a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
-| BabelStream, and a pointer chase | MI300X | 4.1 TB/s; the latency of the last level cache, whose L2 and memory MT4G contradicts |
-| MT4G's report | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
-| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes; the road between a die and all that is behind it, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
+| BabelStream, and a pointer chase | MI300X | 4.1 TB/s; the latency of the last level cache, whose L2 and memory the next line contradicts |
+| a report of MT4G, a public tool that measures the caches of a GPU | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
+| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
-| Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and the MI300A, whom the model follows |
+| Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and by the MI300A, which the model follows |
 | RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
 | AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
 | LLVM: scheduling model, hazard recognizer | – | passes, wait states |
@@ -82,12 +85,12 @@ repositories.
   addresses need: by the target's phases, lost turns one by one, misaligned reads of 16 bytes lane by lane. A full queue holds up the waves of its SIMDs. DMA
   joins the queue when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
 * **Vector memory.** Requests stand in a queue. An address unit takes four lanes at a time, or sixteen where a lane has up to 4 bytes. It takes a cycle for each line
-  that these lanes touch. The bytes on their way are limited. Then come L1, which passes on the halves of lines that somebody wants, and the compute unit's equal share of the rates of L2, of the die's road to the last level cache
-  and memory, which reads and writes share, and of memory. Each of the workgroups that replay one trace has lines of its own, but for those that neighbours read, too. Sets of caches are chosen by mixed bits of
+  that these lanes touch. The bytes on their way are limited. Then come L1, which passes on the halves of lines that somebody wants, and the compute unit's equal share of the rates of L2, of the die's transfers to and from the last level
+  cache and memory, which reads and writes share, and of memory. Each of the workgroups that replay one trace has lines of its own, but for those that neighbours read, too. Sets of caches are chosen by mixed bits of
   the line's number.
 * **Scalar memory.** Scalar loads have a cache of their own on CDNA, with lines as long as L1's; what it lacks comes from L2 and beyond. Arguments are there: the first load of them is counted once, at
   the beginning of the launch. On gfx1201 every scalar load takes the same.
-* **gfx1201** has issue rules of its own: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
+* **gfx1201** issues in its own way: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
   the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
