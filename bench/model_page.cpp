@@ -136,7 +136,7 @@ dim 128, no mask: the launch that AMD's engineers traced. FlyDSL's package has t
 (ROCm/FlyDSL, 1052d434) without masks, with the four no-ops behind barriers that later commits have. Counted by opcode, its loop is the traced one: 64 matrix
 instructions, 274 vector ones, 96 reads of LDS, 8 DMA, 8 barriers, 4 waits, 16 no-ops. This tree holds neither the source nor the code objects, so that no command repeats the figures.
 
-| variant | thread traces of MI355X | clock of 3e92f55 | today | today, beside the traces |
+| variant | thread traces of MI355X | clock of 3e92f55 | clock of b035d963 (24 November 2026), the last that timed them | that one, beside the traces |
 |---|---|---|---|---|
 | as it is | 82.9 to 84.8 % busy in the loop | 87.5 % | 87.5 % | +3.2 to +5.5 % |
 | without no-ops (traces: the six that only pace; here: the four behind barriers) | 88.6 % | 88.1 % | 88.1 % | −0.6 % |
