@@ -2,7 +2,6 @@
 """Parts of one query, each over other keys, become one result, as a call."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _dtypes, _scales, _wavejit

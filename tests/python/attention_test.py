@@ -271,6 +271,16 @@ class Dense(Case):
         with self.assertRaisesRegex(wavejit.InvalidArgument, "launches = 3; accepted: None, 1, 2"):
             ENGINE.attention_forward(q, k, v, launches=3)
 
+    def test_the_same_call_over_other_memory_by_names(self):
+        first, other = ([ENGINE.array(draw(1, length, 2, 64)) for length in (5, 33, 33)] for _ in range(2))
+        call, out = ENGINE.attention_forward_call(*first), ENGINE.empty((1, 5, 2, 64), "fp16")
+        names = ["".join(name) for name in (("q",), ("k",), ("v",), ("o", "ut"))]  # of which one is not interned
+        call._call.launch_over(0, {name: array._address for name, array in zip(names, (*other, out))}, 0)
+        self.assertTrue(numpy.array_equal(out.numpy(), ENGINE.attention_forward(*other).numpy()))
+        for name in ("scale", "o", 1):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, f"^{name!r} does not move from call to call$"):
+                call._call.launch_over(0, {name: 0}, 0)
+
 
 class Lengths(Case):
     def test_packed(self):
