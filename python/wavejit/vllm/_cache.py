@@ -45,7 +45,8 @@ def append(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_cache: tor
 
 def _on_device(engine: Engine, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slots: torch.Tensor, cache: str, scales: Scales | None, tokens: bool) -> None:
     rows = slots.shape[0]
-    shapes = ("vllm append", rows, key.stride(), value.stride(), kv_cache.shape, kv_cache.stride(), cache, tokens, slots.dtype, *([] if scales is None else [scale.numel() for scale in scales]))
+    shapes = ("vllm append", rows, key.stride(), value.stride(), kv_cache.shape, kv_cache.stride(), cache, tokens, slots.dtype,
+              None if scales is None else (scales[0].numel(), scales[1].numel()))
     launch = engine._plans.get(shapes)
     if launch is None:
         launch = _append.planned(engine, shapes, _given(key, value, kv_cache, slots, cache, scales, tokens), "", 0.0, 0)

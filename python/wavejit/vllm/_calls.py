@@ -93,12 +93,15 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
                sums: torch.Tensor | None) -> None:
     if not query.stride(2) == 1 or query.stride(0) % 8 or query.stride(1) % 8 or query.data_ptr() % _dispatch.ALIGNED:
         query = query.contiguous()
-    key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride(), *[tensor.numel() for tensor in tensors.values()])
+    scales = (tensors["k_scale"].numel(), tensors["v_scale"].numel()) if "k_scale" in tensors else None
+    key = (words.key, causal, query.stride(), kv_cache.shape, kv_cache.stride(), scales)
     plan = metadata.plans.get(key)
     if plan is None:
         plan = metadata.plans[key] = _planned(words, metadata, causal, query, kv_cache, output, tensors)
     if not output.is_contiguous():
         raise Unsupported(f"wavejit.vllm: output: strides {output.stride()}; accepted: rows one behind the other, as vLLM makes it")
+    if plan.workspace > metadata.room:
+        metadata.make_room(plan, query.device)
     k, kind = kv_cache.data_ptr(), words.kind
     at = {**metadata.at, "q": query.data_ptr(), "k": k, "v": k + kind.head_dim * kv_cache.element_size(), "out": output.data_ptr()}
     for name, tensor in tensors.items():
@@ -108,17 +111,7 @@ def _on_device(words: Words, metadata: WavejitMetadata, causal: bool, query: tor
         at["v_scale"] = at["k_scale"] + 4
     if sums is not None:
         at["lse"] = sums.data_ptr()
-    room = room_of_step(plan, metadata, at, query.device) if plan.workspace else 0
-    plan.launch(_dispatch.current_stream(query.device), at, room)
-
-
-def room_of_step(plan: _dispatch.Plan, metadata: Any, at: dict[str, int], device: torch.device) -> int:
-    """Bytes of the memory for partial results, which layers of a step have in common."""
-    workspace = metadata.workspace
-    if workspace is None or workspace.numel() * 4 < plan.workspace:
-        workspace = metadata.workspace = _dispatch._workspace(plan, device)
-    at["workspace"] = workspace.data_ptr()
-    return workspace.numel() * 4  # type: ignore[no-any-return]
+    plan.launch(_dispatch.current_stream(query.device), at, metadata.room)
 
 
 def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch.Tensor, kv_cache: torch.Tensor, output: torch.Tensor, tensors: Tensors) -> _dispatch.Plan:

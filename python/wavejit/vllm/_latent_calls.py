@@ -50,20 +50,22 @@ def _on_device(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tens
                sums: torch.Tensor | None) -> None:
     if not _lies_well(latent):
         latent = latent.contiguous()
-    rope = tensors.get("q_rope")
+    rope, lists = tensors.get("q_rope"), tensors.get("indices")
     if rope is not None and not _lies_well(rope):
-        tensors = {**tensors, "q_rope": rope.contiguous()}
-    key = (words, latent.stride(), kv_cache.shape, kv_cache.stride(), *[tensor.stride() for tensor in tensors.values()])
+        rope = rope.contiguous()
+        tensors = {**tensors, "q_rope": rope}
+    key = (words, latent.stride(), None if rope is None else rope.stride(), kv_cache.shape, kv_cache.stride(), None if lists is None else lists.stride())
     plan = metadata.plans.get(key)
     if plan is None:
         plan = metadata.plans[key] = _planned(words, metadata, latent, kv_cache, out, tensors)
+    if plan.workspace > metadata.room:
+        metadata.make_room(plan, latent.device)
     at = {**metadata.at, "q": latent.data_ptr(), "k": kv_cache.data_ptr(), "out": out.data_ptr()}
     for name, tensor in tensors.items():
         at[name] = tensor.data_ptr()
     if sums is not None:
         at["lse"] = sums.data_ptr()
-    room = _calls.room_of_step(plan, metadata, at, latent.device) if plan.workspace else 0
-    plan.launch(_dispatch.current_stream(latent.device), at, room)
+    plan.launch(_dispatch.current_stream(latent.device), at, metadata.room)
 
 
 def _lies_well(rows: torch.Tensor) -> bool:

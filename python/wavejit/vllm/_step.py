@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from vllm.v1.attention.backend import AttentionMetadata
 
+from ..torch import _dispatch
 from ._serving import Serving
 
 
@@ -25,10 +26,16 @@ class WavejitMetadata(AttentionMetadata):
     max_key_length: int
     causal: bool | torch.Tensor  # of each sequence, if it is a tensor
     serving: Serving
-    # Checked calls by the kind of a layer, and memory for partial results: layers follow each other on one stream.
+    # Checked calls by the kind of a layer.
     plans: dict[Any, Any] = dataclasses.field(default_factory=dict)
-    workspace: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
         # Where a step's own tensors lie, by the engine's words.
-        self.at: dict[str, int] = {name: getattr(self, name).data_ptr() for name in ("query_starts", "key_lengths", "block_table")}
+        self.at = {"query_starts": self.query_starts.data_ptr(), "key_lengths": self.key_lengths.data_ptr(), "block_table": self.block_table.data_ptr()}
+        self.workspace: torch.Tensor | None = None
+        self.room = 0  # bytes of it
+
+    def make_room(self, plan: _dispatch.Plan, device: torch.device) -> None:
+        """Memory for partial results, which layers share: they follow each other on one stream."""
+        self.workspace = _dispatch._workspace(plan, device)
+        self.at["workspace"], self.room = self.workspace.data_ptr(), self.workspace.numel() * 4
