@@ -86,6 +86,7 @@ PYTHON_PAGE = """# {title}
 .. automodule:: {module}
    :members:
    :imported-members:
+   :inherited-members: BaseException, tuple, Fields, Call
    :special-members: __enter__, __exit__
 ```
 """
@@ -124,9 +125,9 @@ def program_as_page(program: pathlib.Path) -> str:
 
 def arguments_as_page() -> str:
     """Which call of Python takes which argument, what sets it in C, and what is said of it: the extension's own tables."""
-    from wavejit import _documented, _engine, _wavejit
+    from wavejit import _documented, _family_calls, _wavejit
 
-    signatures = {family: list(inspect.signature(kind).parameters)[1:] for family, kind in _engine.FAMILIES.items()}
+    signatures = {family: list(inspect.signature(kind).parameters)[1:] for family, kind in _family_calls.FAMILIES.items()}
     page = ["# Python: arguments of calls", "", "Each argument, the calls that take it, and the fields of `wavejit.h` that have its name there.", "",
             "| argument | calls | in C |", "|---|---|---|"]
     in_c: dict[str, list[str]] = {}

@@ -2,18 +2,15 @@
 """Calls: arguments that were checked and put on the device once, to be asked and launched any number of times."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _arrays, _device, _dtypes, _offline, _wavejit
 from ._dtypes import DType
 from ._errors import Error, InvalidArgument, error_of
 from ._fields import Fields
-
-if TYPE_CHECKING:
-    from ._opened_device import OpenedDevice
+from ._opened_device import ORIGINS, OpenedDevice
 
 UNSUPPORTED, NOT_READY = 2, 12
-ORIGINS = {0: None, 1: "memory", 2: "disk", 3: "compiled"}
 
 
 class Call(Fields):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _arrays, _dtypes
+from . import _dtypes, _host_elements
 from ._arrays import DeviceArray
 from ._errors import InvalidArgument
 
@@ -28,7 +28,7 @@ def known(field: str, given: Any) -> Numbers:
 def _elements(field: str, given: Any) -> numpy.ndarray | None:
     if given is None or isinstance(given, DeviceArray):
         return None
-    return _arrays.host_elements(given, field, _dtypes.INT32)
+    return _host_elements.elements_of(given, field, _dtypes.INT32)
 
 
 def steps(starts: Numbers) -> Numbers:

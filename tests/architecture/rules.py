@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the rules of the tree that a compiler does not: who may include whom, where the environment is read, where
-architecture names may stand, which files know LLVM, which know a kernel family by name, and words of another dialect than
-the tree's. Prints one line a violation and exits 1 if there is any.
+architecture names may stand, which files know LLVM, which know a kernel family by name, words of another dialect than
+the tree's, and how long a Python file of the package is. Prints one line a violation and exits 1 if there is any.
 
     rules.py <source root>            check the tree
     rules.py --self-test              show that each rule can fail
@@ -94,8 +94,9 @@ INNER = {
         "commands": {"", "invariance", "sim", "variants", "tune", "sweep", "profile", "doctor"},
     },
 }
-# Python's modules of the package know each other one way, in annotations as in code.
+# Python's modules of the package know each other one way, in annotations as in code, and none of them is long.
 PYTHON_PACKAGE = "python/wavejit/"
+PYTHON_LINES = 450  # of one file: one idea is not longer
 PYTHON_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import ([^\n#]+)|^\s*import wavejit\.([\w.]+)", re.M)
 # single headers that may be included from outside their room's rule: plain C interfaces between two libraries
 INTERFACES = {
@@ -235,6 +236,8 @@ def family_names(files: dict[str, str]) -> set[str]:
 
 def violations(files: dict[str, str]) -> list[str]:
     found = python_loops(files)
+    found += [f"{path}: {lines} lines; accepted: up to {PYTHON_LINES}, so give each idea a file" for path, text in sorted(files.items())
+              if path.startswith(PYTHON_PACKAGE) and (lines := text.count("\n")) > PYTHON_LINES]
     files = {path: text for path, text in files.items() if not path.endswith(".py")}
     sources = set(files)
     families = family_names(files)
@@ -386,6 +389,7 @@ def self_test() -> int:
         "python/wavejit/_third.py": "def f():\n    from ._first import First\n",
         "python/wavejit/torch/_inner.py": "from .._outer import Outer\n",
         "python/wavejit/_outer.py": "from .torch import _inner\n",
+        "python/wavejit/_long.py": "first = 1\n" * (PYTHON_LINES + 1),
     }
     found = violations(bad)
     for path in bad:
@@ -415,7 +419,7 @@ def self_test() -> int:
         "tools/exit_code.h": "",
         "python/wavejit/__init__.py": "from ._first import First\n",
         "python/wavejit/_first.py": "from . import _second\n",
-        "python/wavejit/_second.py": "import wavejit\n",
+        "python/wavejit/_second.py": "import wavejit\n" * PYTHON_LINES,
     }
     if violations(good):
         print("self-test: a rule fires on a tree that keeps them all")

@@ -191,11 +191,11 @@ class KeptAlive(unittest.TestCase):
         self.assertTrue((call.out.numpy() == 1).all())
 
     def test_so_many_calls_over_borrowed_memory_wait(self):
-        from wavejit import _engine
+        from wavejit import _opened_device
 
         engine = wavejit.Engine("sim:gfx950")
         array = engine.array(numpy.ones((1, 1, 1, 64), numpy.float16))
-        for _ in range(_engine.KEPT_CALLS + 3):
+        for _ in range(_opened_device.KEPT_CALLS + 3):
             engine._keep(object())
         self.assertEqual(len(engine._kept), 3)
         self.assertEqual(array.shape, (1, 1, 1, 64))

@@ -240,7 +240,7 @@ class Refused(unittest.TestCase):
             for ask in (ENGINE.attention_forward, ENGINE.attention_forward_call):
                 self.refuses(TypeError, f"^attention_forward: '{other}' is no argument; use {own}; accepted: q, k, v, ", ask, Q, K, K, **{other: 1})
         self.refuses(TypeError, "^cache_append: 'colour' is no argument; accepted: k, v, ", ENGINE.cache_append, K, K, K, K, [1], colour="red")
-        known = {name for kind in wavejit._engine.FAMILIES.values() for name in inspect.signature(kind).parameters}
+        known = {name for kind in wavejit._family_calls.FAMILIES.values() for name in inspect.signature(kind).parameters}
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES.values()) - known, set())
         self.assertEqual(set(wavejit._other_names.OTHER_NAMES) & known, set())
         self.refuses(wavejit.InvalidArgument, "scale = 'x'; accepted: a number that fp32 holds", ENGINE.attention_forward, Q, K, K, scale="x")

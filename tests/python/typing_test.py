@@ -6,7 +6,7 @@ import pathlib
 import unittest
 
 import wavejit
-from wavejit import _documented, _engine, _fields, _wavejit
+from wavejit import _documented, _family_calls, _fields, _wavejit
 
 PACKAGE = pathlib.Path(wavejit.__file__).parent
 
@@ -18,7 +18,7 @@ def arguments_of(node):
 def told_and_not_there(function):
     """Arguments of the engine's calls that rows in a function's docstring tell, and that the function has not."""
     there, found = inspect.signature(function).parameters, set()
-    for family, kind in _engine.FAMILIES.items():
+    for family, kind in _family_calls.FAMILIES.items():
         headings = [heading for heading, said in _documented.rows_of(family) if _documented.as_text(heading, said) in function.__doc__]
         found.update(name for heading in headings for name in _documented.told_in(heading, inspect.signature(kind).parameters) if name not in there)
     return found
@@ -63,11 +63,11 @@ class Arguments(unittest.TestCase):
     """python/bindings/arguments.def says something of each argument of each call, and of nothing else."""
 
     def names_of(self, family):
-        return list(inspect.signature(_engine.FAMILIES[family]).parameters)[1:]
+        return list(inspect.signature(_family_calls.FAMILIES[family]).parameters)[1:]
 
     def test_each_one_is_told_once(self):
         first = {name for heading, _ in _documented.rows_of(_documented.FIRST) for name in _documented.told_in(heading, self.names_of(_documented.FIRST))}
-        for family in _engine.FAMILIES:
+        for family in _family_calls.FAMILIES:
             names = self.names_of(family)
             told = [_documented.told_in(heading, names) for heading, _ in _documented.rows_of(family)]
             self.assertTrue(all(told), family)
@@ -78,13 +78,13 @@ class Arguments(unittest.TestCase):
     def test_what_rows_set_is_an_argument(self):
         """A row of bindings/call_kinds.h with set_as needs its word in `__init__`, and nothing else. But for fields of parts that a family has no word for."""
         without = {"attention_forward": {"row_scales"}, "attention_backward": {"splits"}, "sparse_indexer": {"splits"}, "cache_append": {"row_scales"}}
-        for family in _engine.FAMILIES:
+        for family in _family_calls.FAMILIES:
             self.assertEqual(set(_fields.SETTERS[family]) - set(self.names_of(family)), without.get(family, set()), family)
-        of_any = {name for family in _engine.FAMILIES for name in self.names_of(family)}
+        of_any = {name for family in _family_calls.FAMILIES for name in self.names_of(family)}
         self.assertEqual((set(_fields.FLAGS) | set(_fields.MASK_KINDS)) - of_any, set())
 
     def test_docstrings_have_them(self):
-        for family in _engine.FAMILIES:
+        for family in _family_calls.FAMILIES:
             text = getattr(wavejit.Engine, family).__doc__
             self.assertNotIn("{arguments}", text)
             for heading, said in _documented.rows_of(family):
@@ -100,13 +100,19 @@ class Public(unittest.TestCase):
             for name in room.__all__:
                 yield name, getattr(room, name)
 
+    def members(self, kind):
+        """Its own, and those that it has from classes which no user names."""
+        for of in kind.__mro__:
+            if of is kind or (of.__module__.startswith("wavejit.") and getattr(wavejit, of.__name__, None) is not of):
+                yield from vars(of).items()
+
     def functions(self):
         for name, value in self.names():
             if inspect.isfunction(value):
                 yield name, value
             if inspect.isclass(value):
                 self.assertTrue(value.__doc__, name)
-                for member, function in vars(value).items():
+                for member, function in self.members(value):
                     function = function.fget if isinstance(function, property) else function
                     if inspect.isfunction(function) and (not member.startswith("_") or member == "__init__"):
                         yield f"{name}.{member}", function
