@@ -122,8 +122,8 @@ def _axes(names: Sequence[str]) -> Axes:
     while names[-1 - behind] == "1":
         behind += 1
     own = names[: len(names) - behind]
-    ranks = {len(names): (0, 0, tuple(range(len(names))))}
-    texts = []
+    ranks: dict[int, tuple[int, int, tuple[int | None, ...]]] = {len(names): (0, 0, tuple(range(len(names))))}
+    texts: list[str] = []
     for front in range(len(own)):
         if all(name == "1" or name.endswith(" or 1") for name in own[:front]):
             rank = len(own) - front
@@ -132,7 +132,7 @@ def _axes(names: Sequence[str]) -> Axes:
     return Axes(", or ".join(texts), ranks)
 
 
-Setter = Callable[["Fields", str, Any], None]
+Setter = Callable[["Fields", str, Any], object]
 
 
 def _number(c_name: str) -> Setter:

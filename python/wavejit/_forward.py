@@ -46,9 +46,9 @@ class AttentionForwardCall(SequencesCall):
         element = None if dtype is None else _dtypes.named(dtype, accepted=_dtypes.QUERIES)
         integers = _dtypes.is_integer(q) and element is not _dtypes.E4M3
         wide = _dtypes.is_fp32(q)
-        told = _dtypes.INT8 if integers else _dtypes.FP32 if wide else _dtypes.eight_bits(q)
+        as_told = _dtypes.INT8 if integers else _dtypes.FP32 if wide else _dtypes.eight_bits(q)
         accepted = (*_dtypes.QUERIES, _dtypes.INT8, _dtypes.FP32)
-        queries = self._tensor("q", q, told if told in accepted else element, shape=BSHD, dimensions=(4,), accepted=accepted)
+        queries = self._tensor("q", q, as_told if as_told in accepted else element, shape=BSHD, dimensions=(4,), accepted=accepted)
         in_bytes = queries._dtype is _dtypes.E4M3
         cache: DType | None
         if integers:  # beside them v says the type

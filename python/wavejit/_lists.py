@@ -68,13 +68,13 @@ def set_lists(call: Call, lists: BlockLists) -> None:
                 raise InvalidArgument("lists: starts without shape; accepted: shape=(batch or 1, heads or 1, row blocks)")
             call._numbers(f"lists.{kind}starts", starts, shape[0] * shape[1] * shape[2] + 1, "lists + 1")
             continue
-        shape = shape or entries.shape[:3]  # type: ignore[assignment]
-        if entries.shape[:3] != tuple(shape):  # type: ignore[arg-type]
-            raise InvalidArgument(f"lists.{kind}indices: shape {entries.shape}; accepted: {[*shape, 'room']}")  # type: ignore[misc]
+        shape = shape or entries.shape[:3]
+        if entries.shape[:3] != tuple(shape):
+            raise InvalidArgument(f"lists.{kind}indices: shape {entries.shape}; accepted: {[*shape, 'room']}")
         if counts is not None:
             numbers = _int32(call, f"lists.{kind}counts", counts, 3, "batch or 1, heads or 1, row blocks")
-            if numbers.shape != tuple(shape):  # type: ignore[arg-type]
-                raise InvalidArgument(f"lists.{kind}counts: shape {numbers.shape}; accepted: {[*shape]}")  # type: ignore[misc]
+            if numbers.shape != tuple(shape):
+                raise InvalidArgument(f"lists.{kind}counts: shape {numbers.shape}; accepted: {[*shape]}")
     if lists.indices is None and lists.full_indices is None or shape is None:
         raise InvalidArgument("lists: neither indices nor full_indices; accepted: one of them, or both")
     for field, number in (("list_batches", shape[0]), ("list_heads", shape[1]), ("list_row_blocks", shape[2]), ("list_rows", lists.rows),

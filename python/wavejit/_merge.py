@@ -61,7 +61,7 @@ class AttentionMergeCall(Call):
         if _is_one(lses) or len(outs) != len(lses) or not 1 <= len(outs) <= MOST_TENSORS:
             raise InvalidArgument(f"outs and lses: {len(outs)} and {len(lses)}; accepted: as many of each, 1 to {MOST_TENSORS}; more parts in one array, the first dimension of which counts them")
         self._call.set_number("part_count", len(outs))
-        arrays = []
+        arrays: list[DeviceArray] = []
         for index, (o, lse) in enumerate(zip(outs, lses)):
             kind = arrays[0]._dtype if arrays else element
             arrays.append(self._tensor(f"outs[{index}]", o, kind, shape=OUTPUTS, dimensions=(3, 4), accepted=_dtypes.ELEMENTS if kind is None else (kind,)))

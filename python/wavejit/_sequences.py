@@ -9,6 +9,7 @@ from ._arrays import DeviceArray
 from ._calls import Call
 from ._dtypes import DType
 from ._errors import Error, InvalidArgument
+from ._lengths import Keys
 
 
 class SequencesCall(Call):
@@ -38,7 +39,7 @@ class SequencesCall(Call):
         return max(known, default=0)
 
     def _lengths(self, queries: DeviceArray, keys: DeviceArray, query_starts: Any, key_starts: Any, key_lengths: Any, first_keys: Any,
-                 paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> _lengths.Keys:
+                 paged: bool, max_query_length: int | None, max_key_length: int | None, max_total_keys: int | None) -> Keys:
         """Sets them. What the host knows of them is checked."""
         max_query_length = _fields.whole_or_none("max_query_length", max_query_length)
         max_key_length = _fields.whole_or_none("max_key_length", max_key_length)
@@ -46,7 +47,7 @@ class SequencesCall(Call):
         starts = _lengths.known("query_starts", query_starts)
         _lengths.check_starts("query_starts", starts, queries.shape[1], max_query_length, "q", "max_query_length")
         # A page of vectorised keys: [heads, head dim / 8, keys, 8].
-        told = _lengths.Keys(keys.shape[3 if keys.ndim == 5 else 1], keys.shape[0] if paged else None, max_key_length,
+        told = Keys(keys.shape[3 if keys.ndim == 5 else 1], keys.shape[0] if paged else None, max_key_length,
                              _lengths.known("key_starts", key_starts), _lengths.known("key_lengths", key_lengths), _lengths.known("first_keys", first_keys))
         _lengths.check_keys(told)
         if query_starts is not None:
@@ -64,7 +65,7 @@ class SequencesCall(Call):
             self._call.set_number("max_total_keys", total)
         return told
 
-    def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: _lengths.Keys) -> None:
+    def _table(self, block_table: Any, table_starts: Any, sequences: int, keys: Keys) -> None:
         if block_table is None:
             if table_starts is not None:
                 raise InvalidArgument("table_starts without block_table; accepted: both, or neither")
@@ -96,7 +97,7 @@ class SequencesCall(Call):
 
     def _workspace_bytes(self) -> int:
         try:
-            return self._call.workspace_bytes()  # type: ignore[union-attr]
+            return self._call.workspace_bytes()
         except Error as error:
             raise self._by_callers_dimensions(error) from None
 

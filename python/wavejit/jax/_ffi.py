@@ -92,11 +92,11 @@ def varying(array: Any) -> frozenset[str]:
 def _like(array: Any, shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
     """A result that differs from device to device where its operands do; JAX had another word for it before 0.12."""
     if not varying(array):
-        return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+        return jax.ShapeDtypeStruct(shape, dtype)
     of = jax.typeof(array)
     word = "manual_axis_type" if hasattr(of, "manual_axis_type") else "vma"
-    sharding = NamedSharding(of.sharding.mesh, PartitionSpec(*[None] * len(shape)))  # type: ignore[no-untyped-call]
-    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, **{word: getattr(of, word)})  # type: ignore[no-untyped-call]
+    sharding = NamedSharding(of.sharding.mesh, PartitionSpec(*[None] * len(shape)))
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=sharding, **{word: getattr(of, word)})
 
 
 def sequences_of(operands: dict[str, Any]) -> int:

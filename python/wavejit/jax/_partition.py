@@ -62,7 +62,7 @@ def _parted(target: str, words: Words, wanted: tuple[str, ...], names: tuple[str
 
     parted = custom_partitioning(attend)
     parted.def_partition(partition, infer_sharding_from_operands=infer, sharding_rule=rule)
-    return parted  # type: ignore[no-any-return]
+    return parted
 
 
 def _axes(name: str, shape: Shape) -> str:

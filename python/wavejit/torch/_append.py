@@ -116,7 +116,7 @@ def planned(engine: Engine, shapes: Any, given: dict[str, torch.Tensor | None], 
         tensor = given.get(field)
         if tensor is not None and (tensor.dtype not in INTEGERS or not tensor.is_contiguous()):
             raise InvalidArgument(f"{field}: {tensor.dtype}, strides {tensor.stride()}; accepted: torch.int32 or torch.int64, side by side")
-    arrays = {field: _array(engine, field, tensor.detach()) for field, tensor in given.items() if tensor is not None}
+    arrays: dict[str, Any] = {field: _array(engine, field, tensor.detach()) for field, tensor in given.items() if tensor is not None}
     call = _append.CacheAppendCall(engine, arrays.pop("k"), arrays.pop("v", None), arrays.pop("k_cache"), arrays.pop("v_cache", None), arrays.pop("slots"),
                                    **_words(rotary, rotary_base, rotary_dim), **arrays)
     if not call.supported():  # told by the call, which knows the tensors' dimensions

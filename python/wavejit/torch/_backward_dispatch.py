@@ -46,13 +46,13 @@ def through_copies(engine: Engine, inputs: tuple[torch.Tensor, ...], words: Word
         for gradient in gradients:
             gradient.zero_()
     if _is_launched(inputs, words, extras):
-        given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
+        given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         if "d_lse" in given:
             given["d_lse"] = _readable(given["d_lse"])
         if "bias" in given and given["bias"].dtype is not _dispatch.bias_type(given["bias"], inputs[0].dtype):
             given["bias"] = _dispatch.bias_of(given["bias"], inputs[0].dtype)
         given |= {f"d_{name}": gradient for name, gradient in more.items()}
-        engine.attention_backward(*(_readable(tensor).detach() for tensor in _of_one_type(inputs)), *gradients, **given)
+        engine.attention_backward(*[*(_readable(tensor).detach() for tensor in _of_one_type(inputs)), *gradients], **given)
     return *gradients, *_in_their_types(more, words)
 
 
@@ -132,7 +132,7 @@ def _planned(engine: Engine, shapes: Any, inputs: tuple[torch.Tensor, ...], word
         def array(field: str, tensor: torch.Tensor) -> DeviceArray:
             return _dispatch._array(engine, field, tensor)
 
-        known = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+        known: dict[str, Any] = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in given.items()}
         # Outputs that are not written: those of a launch are its own.
         outputs = [array(name, gradient) for name, gradient in zip(("dq", "dk", "dv"), _empty(sizes, q))]
         # Only the checked fields are kept of it: no memory.

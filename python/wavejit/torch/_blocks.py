@@ -66,7 +66,7 @@ def block_mask_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Te
 
 
 def _int32(field: str, block_mask: Any) -> torch.Tensor | None:
-    tensor = getattr(block_mask, field, None)
+    tensor: torch.Tensor | None = getattr(block_mask, field, None)
     if tensor is None:
         return None
     if tensor.dtype is not torch.int32:

@@ -39,12 +39,12 @@ class _Active:
 
     def remove(self) -> None:
         if self._library is not None:
-            self._library._destroy()  # type: ignore[no-untyped-call]
+            self._library._destroy()
             self._library = None
 
 
 def _activate() -> _Active:
-    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    library = torch.library.Library("aten", "IMPL")
     keys = ["CUDA"] if torch.version.hip is not None else []
     if torch.device("cpu") in _engines._of or _device.is_simulated(_device.chosen(None)):
         keys.append("CPU")
@@ -60,7 +60,7 @@ def _activate() -> _Active:
 
 
 def _take(library: torch.library.Library, operator: str, kernel: Callable[..., Any], key: str) -> None:
-    library.impl(operator, torch.compiler.disable(kernel), key, allow_override=True)  # type: ignore[no-untyped-call]
+    library.impl(operator, torch.compiler.disable(kernel), key, allow_override=True)
 
 
 # ---- over rows that lie as [batch, length, heads, head dim]
@@ -157,7 +157,8 @@ def _flash_forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
                    window_size_right: int | None = None, seqused_k: torch.Tensor | None = None, alibi_slopes: torch.Tensor | None = None,
                    block_table: torch.Tensor | None = None, num_splits: int | None = None) -> tuple[torch.Tensor, ...]:
     words = _flash_words(cum_seq_q, cum_seq_k, max_q, max_k, is_causal, scale, window_size_left, window_size_right, seqused_k, alibi_slopes, block_table, num_splits)
-    out, lse = _attend(*_in_batches(query, key, value), dropout_p, words)
+    q, k, v = _in_batches(query, key, value)
+    out, lse = _attend(q, k, v, dropout_p, words)
     if query.ndim == 3:
         out, lse = out[0], lse[0]
     return out, lse, *_without_dropout(query)

@@ -74,7 +74,7 @@ def only_numbers(words: dict[str, Any]) -> bool:
     return PLAIN.issuperset(map(type, words.values()))
 
 
-_profiled: Callable[[], bool] = torch.autograd._profiler_enabled
+_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 _autocast: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _function_modes: Callable[[], int] = torch._C._len_torch_function_stack
 _dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
@@ -158,7 +158,7 @@ class WavejitAttention(torch.autograd.Function):
 
 def with_gradients(operator: Any, kernel: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
     check(q, v, words)
-    return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words.get("bias"), words)  # type: ignore[no-any-return,no-untyped-call]
+    return WavejitAttention.apply(operator, kernel, q, k, v, words.get("sinks"), words.get("bias"), words)  # type: ignore[no-any-return]
 
 
 def differentiable(operator: Any, with_lse: bool, with_lse_operator: Any, kernel: Any, check_forward_mode: Any) -> Any:
@@ -225,8 +225,10 @@ OPERATORS = {extras: _operator(extras) for extras in _backward_dispatch.COMBINAT
 def _traced(extras: tuple[str, ...]) -> Any:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, d_out: torch.Tensor, *given: torch.Tensor,
              **words: Any) -> tuple[torch.Tensor, ...]:
-        of = {"sinks": lambda sinks: q.new_empty((_backward_dispatch.sequences_of(q, words), q.shape[2]), dtype=torch.float32),
-              "bias": lambda bias: _backward_dispatch.like_bias(q, bias).to(bias.dtype)}
+        of: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+            "sinks": lambda sinks: q.new_empty((_backward_dispatch.sequences_of(q, words), q.shape[2]), dtype=torch.float32),
+            "bias": lambda bias: _backward_dispatch.like_bias(q, bias).to(bias.dtype),
+        }
         return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), *[of[name](value) for name, value in zip(extras, given)]
 
     return call

@@ -67,13 +67,13 @@ def new_keys(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: t
             raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: {list(accepted)}, with the heads and dims of {field}_cache" + (" and the new keys of k" if field == "v" else ""))
     if (cos is None) != (sin is None):
         raise InvalidArgument("rotary_cos, rotary_sin: one of them; accepted: both, or neither")
-    for field, given in (("k", k), ("v", v), ("rotary_cos", cos), ("rotary_sin", sin)):
-        if given is None:
+    for field, tensor in (("k", k), ("v", v), ("rotary_cos", cos), ("rotary_sin", sin)):
+        if tensor is None:
             continue
-        if given.device != q.device:
-            raise InvalidArgument(f"{field}: a tensor on {given.device}; accepted: {q.device}, where q is")
-        if field.startswith("rotary") and given.ndim != 2:
-            raise InvalidArgument(f"{field}: shape {tuple(given.shape)}; accepted: [positions, rotary dims / 2]")
+        if tensor.device != q.device:
+            raise InvalidArgument(f"{field}: a tensor on {tensor.device}; accepted: {q.device}, where q is")
+        if field.startswith("rotary") and tensor.ndim != 2:
+            raise InvalidArgument(f"{field}: shape {tuple(tensor.shape)}; accepted: [positions, rotary dims / 2]")
     if cos is not None and sin is not None:
         _check_tables(k, cos, sin)
     if 0 not in k.shape[:2]:
@@ -301,7 +301,7 @@ def slots(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Pla
     constants = {name: words.get(name) for name in _operators.NAMES[3:]}
     _operators.without_derivative(q, k_cache, v_cache, *constants.values(), names=tuple([CACHE.get(name, name) for name in _operators.NAMES]))
     count, positions = new.k.shape[1], -1 if new.cos is None else new.cos.shape[0]
-    given = (q, k_cache, v_cache, at.lengths, at.rows, at.firsts, at.table, at.page, at.room, count, positions, max(count, 1 if new.turns_alike else q.shape[1]), out, with_lse)
+    given: tuple[Any, ...] = (q, k_cache, v_cache, at.lengths, at.rows, at.firsts, at.table, at.page, at.room, count, positions, max(count, 1 if new.turns_alike else q.shape[1]), out, with_lse)
     looked_at = torch.compiler.is_compiling() or not _gradients.nothing_traces(q)
     return (_operator if looked_at else _run)(*given, **words)
 
@@ -359,7 +359,7 @@ torch.library.register_fake("wavejit::kv_cache_slots", _traced, lib=_operators.L
 _operator: Callable[..., torch.Tensor] = torch.ops.wavejit.kv_cache_slots.default
 
 
-def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, torch.Tensor]) -> torch.Tensor:
+def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, Any]) -> torch.Tensor:
     """Writes new keys and values to their slots; q, turned."""
     try:
         return _appended(new, q, k_cache, v_cache, at, to, scales)
@@ -367,10 +367,10 @@ def appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Te
         raise in_callers_words(error, APPENDED) from None
 
 
-def _appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, torch.Tensor]) -> torch.Tensor:
+def _appended(new: New, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, at: Places, to: torch.Tensor, scales: dict[str, Any]) -> torch.Tensor:
     k, v = new.k, new.v
     if new.cos is None:
-        _append.cache_append(k, v, k_cache, v_cache, to, **scales)  # type: ignore[arg-type]
+        _append.cache_append(k, v, k_cache, v_cache, to, **scales)
         return q
     assert at.lengths is not None
     batch, count = k.shape[:2]

@@ -97,6 +97,9 @@ class _Tensors:
         return attention_latent(q, k, return_lse=lse, **words)
 
 
+_TENSORS: Any = _Tensors()
+
+
 def _in_words_of(names: dict[str, str], call: Callable[[], Any]) -> Any:
     """What is refused is told by the names that the function's callers know."""
     if torch.compiler.is_compiling():
@@ -136,7 +139,7 @@ def flash_mla_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, block_table: 
                               "k_cache.view(torch.float8_e4m3fn)")
     more = {} if k_scale is None else {"k_scale": k_scale}
     return _in_words_of(latent.FLASH_MLA, lambda: latent.flash_mla_with_kvcache(  # type: ignore[no-any-return]
-        _Tensors(), q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, is_fp8_kvcache, indices, attn_sink,
+        _TENSORS, q, k_cache, block_table, cache_seqlens, head_dim_v, tile_scheduler_metadata, num_splits, softmax_scale, causal, is_fp8_kvcache, indices, attn_sink,
         extra_k_cache, extra_indices_in_kvcache, topk_length, extra_topk_length, **more))
 
 
@@ -152,7 +155,7 @@ def flash_mla_sparse_fwd(q: torch.Tensor, kv: torch.Tensor, indices: torch.Tenso
     (torch.Size([2, 16, 512]), 0.693)
     """
     tensors_only({"q": q, "kv": kv, "indices": indices})
-    return _in_words_of(latent.FLASH_MLA_SPARSE, lambda: latent.flash_mla_sparse_fwd(_Tensors(), q, kv, indices, sm_scale, d_v, attn_sink, topk_length))  # type: ignore[no-any-return]
+    return _in_words_of(latent.FLASH_MLA_SPARSE, lambda: latent.flash_mla_sparse_fwd(_TENSORS, q, kv, indices, sm_scale, d_v, attn_sink, topk_length))  # type: ignore[no-any-return]
 
 
 def mla_decode_fwd(q: torch.Tensor, kv_buffer: torch.Tensor, o: torch.Tensor, qo_indptr: torch.Tensor, kv_indptr: torch.Tensor, kv_indices: torch.Tensor,
@@ -239,7 +242,7 @@ def _lse_kernel(q: torch.Tensor, k: torch.Tensor, **words: Any) -> tuple[torch.T
 
 def _out_kernel(out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, *, lse: bool = False, **words: Any) -> torch.Tensor:
     sums = _run(q, k, out, lse, words)[1]
-    return sums if lse else q.new_empty((0,), dtype=torch.float32)  # type: ignore[no-any-return]
+    return sums if lse else q.new_empty((0,), dtype=torch.float32)
 
 
 def _traced(q: torch.Tensor, k: torch.Tensor, **words: Any) -> torch.Tensor:

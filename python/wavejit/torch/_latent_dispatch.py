@@ -87,7 +87,7 @@ def _through_copies(engine: Engine, q: torch.Tensor, k: torch.Tensor, out: torch
     _check_dtypes(q, k, out, words)
     out, lse = _cleared(out, _made(q, out, with_lse, *sizes_of(q, words)), words)
     if 0 not in q.shape[:3]:
-        given = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
+        given: dict[str, Any] = {name: value.detach() if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         k = k.detach()
         if k.dtype in _dispatch.EIGHT_BITS:  # as bits, which every DLPack has
             given["cache_dtype"] = _dtypes.named(k.dtype)
@@ -139,7 +139,7 @@ def _planned(engine: Engine, shapes: Any, q: torch.Tensor, k: torch.Tensor, out:
         def array(field: str, tensor: torch.Tensor) -> DeviceArray:
             return _dispatch._array(engine, field, tensor)
 
-        given = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
+        given: dict[str, Any] = {name: array(name, value) if isinstance(value, torch.Tensor) else value for name, value in _engine_words(words).items()}
         # Outputs that are not written: those of a launch are its own.
         made, lse = _made(q, out, with_lse, sizes, lse_sizes)
         call = _latent.AttentionLatentCall(engine, array("q", q), array("k", k), array("out", made), lse=False if lse is None else array("lse", lse), **given)

@@ -43,7 +43,7 @@ def attention_merge(outs: Parts, lses: Parts, *, out: torch.Tensor | None = None
     stacked = isinstance(outs, torch.Tensor)
     if stacked != isinstance(lses, torch.Tensor):
         raise InvalidArgument("outs and lses: a tensor and a sequence; accepted: two sequences of tensors, or two tensors with a dimension of parts in front")
-    given = ([outs], [lses]) if stacked else (list(outs), list(lses))
+    given: tuple[list[Any], list[Any]] = ([outs], [lses]) if stacked else (list(outs), list(lses))
     if not given[0]:
         raise InvalidArgument("outs: no part; accepted: 1 to 8")
     if out is None and lse is None:

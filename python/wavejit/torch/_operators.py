@@ -71,7 +71,7 @@ def called(names: dict[str, str], face: Face, q: torch.Tensor, k: torch.Tensor, 
             raise in_callers_words(error, names) from None
         if out is not None:
             return out
-    return face.out.outside(called_by_operator(attention_forward, names, *face.inside(q, k, v), words))  # type: ignore[no-any-return]
+    return face.out.outside(called_by_operator(attention_forward, names, *face.inside(q, k, v), words))
 
 
 def called_by_operator(operator: Callable[..., Any], names: dict[str, str], q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, words: dict[str, Any]) -> Any:

@@ -121,9 +121,9 @@ def _in_the_extension(torch_tensors: Any) -> Callable[..., torch.Tensor | None]:
     in_front = [*before_backward, _gradients._function_modes, _gradients._autocast, _gradients._profiled]
     node = _wavejit.TorchNode(torch_tensors, torch.nn.Parameter, _engines._of, vars(_dispatch), vars(forward_ad), in_front, before_backward, torch.is_grad_enabled,
                               _apply, forward, without_gradients, backward)
-    Plainly.forward = staticmethod(node.forward)  # type: ignore[method-assign]
+    Plainly.forward = staticmethod(node.forward)  # type: ignore[assignment,method-assign]
     Plainly._backward_cls.apply = node.backward_method()  # type: ignore[attr-defined]
-    return node.attend  # type: ignore[no-any-return]
+    return node.attend
 
 
 # attend(face number, q, k, v, words) -> out

@@ -51,7 +51,7 @@ def remember(engine: Engine, kind: str, caller: Caller, words: Mapping[str, Any]
     may leave something out."""
     if TORCH is None or plan.workspace > LARGEST_WORKSPACE:
         return
-    calls = engine._torch_calls.get(kind)
+    calls: Any = engine._torch_calls.get(kind)
     if calls is None:
         calls = engine._torch_calls[kind] = CALLS[kind](engine._open(), TORCH)
     among = [name for name, value in words.items() if isinstance(value, torch.Tensor)]

@@ -51,16 +51,16 @@ def attend(words: Words, metadata: WavejitMetadata, query: torch.Tensor, kv_cach
         way(words, metadata, causal, query, kv_cache, output, tensors, sums)
         return
     # Each sequence says whether it is causal: both are computed, and each row has its own.
-    both = torch.empty_like(output), torch.empty_like(output)
-    for out, told in zip(both, (True, False)):
-        way(words, metadata, told, query, kv_cache, out, tensors, None)
+    both: tuple[torch.Tensor, ...] = torch.empty_like(output), torch.empty_like(output)
+    for out, as_causal in zip(both, (True, False)):
+        way(words, metadata, as_causal, query, kv_cache, out, tensors, None)
     if words.kind.output:  # bytes, of which one is chosen
         output, both = output.view(torch.uint8), tuple(out.view(torch.uint8) for out in both)
     of = torch.bucketize(torch.arange(rows, device=query.device, dtype=torch.int32), metadata.query_starts[1:], right=True)
     told = causal[of.clamp(max=causal.shape[0] - 1)]
     # Rows behind the last sequence have no flag, and stay as they are.
     owned = (of < metadata.query_starts.shape[0] - 1).view(-1, 1, 1)
-    output.copy_(torch.where(owned, torch.where(told.view(-1, 1, 1), *both), output))
+    output.copy_(torch.where(owned, torch.where(told.view(-1, 1, 1), both[0], both[1]), output))
 
 
 def _all_words(words: Words, metadata: WavejitMetadata, causal: bool, kv_cache: torch.Tensor, tensors: Tensors) -> dict[str, Any]:
@@ -127,4 +127,4 @@ def _planned(words: Words, metadata: WavejitMetadata, causal: bool, query: torch
         found = _dispatch._planned(engine, shapes, query.unsqueeze(0), k, v, words.kind.lse, given, output.unsqueeze(0) if words.kind.output else None)
         if found.dense != _dispatch.READ_AS_THEY_LIE:
             raise Unsupported(f"wavejit.vllm: kv_cache: strides {kv_cache.stride()}; accepted: multiples of 8 elements, 16 where they have 8 bits")
-    return found  # type: ignore[no-any-return]
+    return found

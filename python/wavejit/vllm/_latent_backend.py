@@ -10,6 +10,7 @@ from vllm.model_executor.layers.attention.mla_attention import MLAAttention
 from vllm.v1.attention.backend import AttentionBackend, AttentionCGSupport, AttentionMetadataBuilder, CommonAttentionMetadata, MultipleOf
 
 from .._errors import Unsupported
+from .._latent import WIDTHS
 from . import _latent_limits, _limits
 from ._backend import TILE
 from ._latent_layer import WavejitLatentAttention
@@ -37,7 +38,7 @@ class WavejitLatentMetadataBuilder(AttentionMetadataBuilder[WavejitLatentMetadat
         if getattr(kv_cache_spec, "non_causal_multi_token_decode", False):
             raise Unsupported("wavejit.vllm: non_causal_multi_token_decode: rows of latent attention are causal; TRITON_MLA may have it")
         self.serving, self.ranks = serving(device), Ranks.of(vllm_config)
-        layers = get_layers_from_vllm_config(vllm_config, MLAAttention, layer_names)  # type: ignore[type-abstract]
+        layers = get_layers_from_vllm_config(vllm_config, MLAAttention, layer_names)
         kinds = sorted({layer.impl.kind for layer in layers.values() if isinstance(layer.impl, WavejitLatentAttention)}, key=repr)
         scheduler = vllm_config.scheduler_config
         rows = max(scheduler.max_num_batched_tokens, scheduler.max_num_seqs)
@@ -103,7 +104,7 @@ class WavejitLatentBackend(AttentionBackend):
         found = super().validate_configuration(head_size, dtype, kv_cache_dtype, *given, **words)
         value_dim = _latent_limits.value_dim_of(head_size)
         if value_dim is None:
-            return [*found, f"rows of {head_size} elements: accepted are {', '.join(str(width) for width, _ in _latent_limits.WIDTHS)}; {_latent_limits.others()} may have it"]
+            return [*found, f"rows of {head_size} elements: accepted are {', '.join(str(width) for width, _ in WIDTHS)}; {_latent_limits.others()} may have it"]
         if cls.is_sparse() and not words.get("use_sparse", True):
             found = [*found, f"a model without an indexer: --attention-backend {_latent_limits.DENSE} has it"]
         elif words.get("use_sparse") and not cls.is_sparse():

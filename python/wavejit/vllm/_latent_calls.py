@@ -83,4 +83,4 @@ def _planned(words: Words, metadata: WavejitLatentMetadata, latent: torch.Tensor
     found = engine._plans.get(shapes)
     if found is None:
         found = _latent_dispatch._planned(engine, shapes, latent.unsqueeze(0), cache, out.unsqueeze(0), words.kind.lse, given)
-    return found  # type: ignore[no-any-return]
+    return found

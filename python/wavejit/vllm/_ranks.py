@@ -7,13 +7,15 @@ latent attention vLLM does both; other layers do it themselves, by vLLM's functi
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from vllm.v1.attention.backend import AttentionCGSupport
 
 
-class Ranks(NamedTuple):
+@dataclass(frozen=True)
+class Ranks:
     count: int
     mine: int
     interleave: int
@@ -82,7 +84,7 @@ def gathered(query: torch.Tensor) -> torch.Tensor:
     """[rows, heads, dim] → [rows, heads of all ranks, dim]."""
     from vllm.distributed.parallel_state import get_dcp_group
 
-    return get_dcp_group().all_gather(query.contiguous(), dim=1)  # type: ignore[no-any-return]
+    return get_dcp_group().all_gather(query.contiguous(), dim=1)
 
 
 def merged(part: torch.Tensor, sums: torch.Tensor, by_all_to_all: bool) -> torch.Tensor:
@@ -91,4 +93,4 @@ def merged(part: torch.Tensor, sums: torch.Tensor, by_all_to_all: bool) -> torch
     from vllm.v1.attention.ops import dcp
 
     merge = dcp.dcp_a2a_lse_reduce if by_all_to_all else dcp.cp_lse_ag_out_rs
-    return merge(part, sums, get_dcp_group())  # type: ignore[no-any-return]
+    return merge(part, sums, get_dcp_group())

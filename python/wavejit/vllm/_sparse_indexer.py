@@ -160,13 +160,13 @@ class WavejitSparseAttnIndexer(SparseAttnIndexer):
         numbers, scales = parts_of(self.k_cache.kv_cache, queries.dtype)
         mine = self.topk_indices_buffer.narrow(0, first, rows).narrow(1, 0, self.topk_tokens)
         made = mine if mine.is_contiguous() else torch.empty_like(mine, memory_format=torch.contiguous_format)
-        given = {"queries": _of_each(queries, sequences), "keys": numbers, "weights": _of_each(weights, sequences), "key_scales": scales,
+        given: dict[str, Any] = {"queries": _of_each(queries, sequences), "keys": numbers, "weights": _of_each(weights, sequences), "key_scales": scales,
                  "block_table": table.to(torch.int32), "key_ends": seen.to(torch.int32), "indices": _of_each(made, sequences)}  # fmt: skip
         words: dict[str, Any] = {"max_key_length": _calls.rounded_up(longest, table.shape[1] * numbers.shape[1])}
         if not queries.is_cpu:
             given = {field: _dispatch._array(engine, field, tensor) for field, tensor in given.items()}
             words["stream"] = _dispatch.current_stream(queries.device)
-        call = engine.call("sparse_indexer", given.pop("queries"), given.pop("keys"), given.pop("weights"), self.topk_tokens, **given, **words)
+        call = engine.sparse_indexer_call(given.pop("queries"), given.pop("keys"), given.pop("weights"), self.topk_tokens, **given, **words)
         if not queries.is_cpu and call.workspace_bytes():  # torch's memory, which a captured graph keeps
             call._give_workspace(_dispatch._array(engine, "workspace", torch.empty(call.workspace_bytes() // 4, dtype=torch.int32, device=queries.device)))
         call.launch()
