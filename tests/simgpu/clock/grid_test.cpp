@@ -18,7 +18,8 @@ struct Sampled {
 
 // Runs the kernel in workgroups of one wave and times those of `seeds`.
 Sampled time_sample(const KernelSource& source, const std::array<std::uint32_t, 3>& workgroups,
-                    const std::vector<clock::Seed>& seeds, const std::vector<std::uint64_t>& arguments) {
+                    const std::vector<clock::Seed>& seeds, const std::vector<std::uint64_t>& arguments,
+                    bool warm = false) {
   const Assembled assembled(source);
   const boards::Board& target = assembled.device().target();
   const timing::Timing* timing = timing::find_timing(target);
@@ -34,6 +35,7 @@ Sampled time_sample(const KernelSource& source, const std::array<std::uint32_t, 
   clock::Program program(*timing, target);
   const std::shared_ptr<const MemoryView> view = DeviceMemory::instance().view();
   clock::LaunchMemory memory;
+  memory.warm = warm;
   memory.find = [&](std::uint64_t address) { return view->find(address); };
   auto grid = clock::time_grid(program, {.workgroups = workgroups, .vgprs = source.vgprs}, seeds, recorder.traces(), 0,
                                nullptr, memory);
@@ -117,8 +119,6 @@ TEST(Grid, WorkgroupsWithLinesOfTheirOwnPayForAllOfThem) {
   for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_GE(unit.memory.memory, lines_of_workgroup);
 }
 
-// Waves that only multiply, two a SIMD: the older one of them is done when the younger has hardly begun, and a mean
-// of their times would have the pipes busy for more than all of the time.
 // 64 workgroups of a die read 64 lines each of an array of 512: eight of them read a line, whichever they are. Of an array
 // of 64 times as many, every line may be one's own.
 TEST(Grid, WorkgroupsThatGatherFromAllOfAnArrayShareItsLines) {
@@ -139,6 +139,8 @@ TEST(Grid, WorkgroupsThatGatherFromAllOfAnArrayShareItsLines) {
   EXPECT_EQ(lines_of_memory(64 * 512), lines_of_workgroup * 2);  // two workgroups a compute unit
 }
 
+// Waves that only multiply, two a SIMD: the older one of them is done when the younger has hardly begun, and a mean
+// of their times would have the pipes busy for more than all of the time.
 TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   std::string body = "s_mov_b32 s8, 16\n1:\n";
   for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
@@ -149,6 +151,47 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   EXPECT_EQ(sampled.grid.resident, 8U);
   EXPECT_LE(sampled.grid.matrix_busy, 1);
   EXPECT_GT(sampled.grid.matrix_busy, 0.95);
+}
+
+// The older one of two waves of a SIMD is done when the younger has half of its work before it.
+TEST(Grid, ALaunchEndsWithItsLastWorkgroup) {
+  std::string body = "v_mov_b32 v1, 0\n";
+  for (int i = 0; i < 512; ++i) body += "v_add_u32 v1, v1, v0\n";
+  const Sampled sampled =
+      time_sample({.body = body}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
+  ASSERT_EQ(sampled.error, "");
+  EXPECT_EQ(sampled.grid.resident, 8U);
+  EXPECT_GE(sampled.grid.cycles, sampled.grid.units.front().cycles);
+}
+
+// Workgroups that read 64 lines each, four a compute unit, one of them traced beside the other: both find theirs.
+TEST(Grid, BothWorkgroupsOfAComputeUnitFindTheirLinesInAWarmL2) {
+  const Buffer<std::uint32_t> memory(words_of_workgroup * 1024);
+  const Sampled sampled =
+      time_sample({.body = reads_lines_after("s_lshl_b32 s2, s2, 13\nv_mov_b32 v1, s2")}, {1024, 1, 1},
+                  {{.workgroup = 512, .next = 520, .row = {}, .across = {}}}, {memory.address()}, true);
+  ASSERT_EQ(sampled.error, "");
+  const clock::MemoryCounts& counts = sampled.grid.units.front().memory;
+  EXPECT_EQ(sampled.grid.resident, 4U);
+  EXPECT_EQ(counts.memory + counts.mall_hits, 0U);
+  EXPECT_GT(counts.l2_hits, 0U);
+}
+
+// Products of tiles: the next workgroup reads another column, the next row another row. What the workgroup beside reads
+// and the seed does not is shared like what the seed reads and that one does not.
+TEST(Grid, LinesOfTheWorkgroupBesideAreSharedAsTheSeedsAre) {
+  const Buffer<std::uint32_t> memory(words_of_workgroup * 64);
+  const std::array<std::uint32_t, 3> shape = {32, 32, 1};
+  const Sampled sampled =
+      time_sample({.body = reads_lines_after("s_lshl_b32 s5, s2, 13\nv_mov_b32 v1, s5\ns_add_u32 s4, s3, 32\n"
+                                             "s_lshl_b32 s4, s4, 13\nv_mov_b32 v3, s4\nv_lshl_add_u32 v3, v0, 7, v3") +
+                           "\nglobal_load_dword v4, v3, s[6:7]\ns_waitcnt vmcnt(0)"},
+                  shape, clock::choose_sample(shape, 16, *boards::find_product("gfx950")), {memory.address()});
+  ASSERT_EQ(sampled.error, "");
+  EXPECT_EQ(sampled.grid.resident, 4U);
+  // Each die has 128 workgroups at a time: four columns, 32 rows.
+  for (const clock::ComputeUnitResult& unit : sampled.grid.units)
+    EXPECT_LE(unit.memory.memory + unit.memory.mall_hits, lines_of_workgroup) << unit.memory.memory;
 }
 
 // As AITER's grid: x is a query block, eight of a head side by side on eight dies. No die has two that read the same,
@@ -184,7 +227,7 @@ TEST(Grid, ALaunchPaysForWhatItWrites) {
   const double of_memory = 1024.0 * 64 * 128 / 2500;
   const double more = static_cast<double>(cycles_of("global_store_dword v1, v0, s[6:7]", 1024)) -
                       static_cast<double>(cycles_of("v_mov_b32 v2, v1", 1024));
-  EXPECT_GT(more, 0.9 * of_memory);  // the waves' own ends take some of it
+  EXPECT_GT(more, 0.85 * of_memory);  // some of it passes while the waves begin and end
   EXPECT_LT(more, 2 * of_memory);
 }
 

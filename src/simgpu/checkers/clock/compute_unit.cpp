@@ -426,9 +426,12 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
   }
   result_.memory = path_.counts();
   result_.write_back_cycles = static_cast<std::uint64_t>(path_.write_back_cycles(static_cast<double>(result_.cycles)));
-  result_.memory_cycles = static_cast<std::uint64_t>(path_.memory_cycles());
   result_.lds_busy = lds_.busy();
-  for (const MemoryUnit& memory : memory_) result_.address_busy += memory.address_busy();
+  result_.busiest_cycles = std::max(result_.lds_busy, static_cast<std::uint64_t>(path_.busiest_cycles()));
+  for (const MemoryUnit& memory : memory_) {
+    result_.address_busy += memory.address_busy();
+    result_.busiest_cycles = std::max(result_.busiest_cycles, memory.address_busy());
+  }
   result_.timeline = notes_.take();
   return std::move(result_);
 }

@@ -136,13 +136,15 @@ unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
   return std::min(size, static_cast<std::uint32_t>(target.xcds));
 }
 
-// What a workgroup takes of its place while all places of the compute unit are taken. Workgroups that began together do
-// not end together, and the last ones have units to themselves that the dispatcher would give to others: so what was
-// done until the first one ended decides, by the matrix pipes.
-std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
-  double starts = 0;
-  double ends = 0;
-  std::uint64_t first_end = std::numeric_limits<std::uint64_t>::max();
+// When the workgroups of a compute unit that began together began and ended.
+struct Ends {
+  double mean_start = 0;
+  double mean = 0;
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t last = 0;
+};
+Ends ends_of(const ComputeUnitResult& unit, unsigned resident, unsigned waves) {
+  Ends ends;
   for (unsigned r = 0; r < resident; ++r) {
     std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t end = 0;
@@ -150,10 +152,18 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
       begin = std::min(begin, wave.start);
       end = std::max(end, wave.end);
     }
-    starts += static_cast<double>(begin) / resident;
-    ends += static_cast<double>(end) / resident;
-    first_end = std::min(first_end, end);
+    ends.mean_start += static_cast<double>(begin) / resident;
+    ends.mean += static_cast<double>(end) / resident;
+    ends.first = std::min(ends.first, end);
+    ends.last = std::max(ends.last, end);
   }
+  return ends;
+}
+
+// What a workgroup takes of its place while all places of the compute unit are taken, and others come behind it.
+// Workgroups that began together do not end together, and the last ones have units to themselves that the dispatcher would
+// give to others: so what was done until the first one ended decides, by the matrix pipes.
+double cycles_in_turn(const ComputeUnitResult& unit, const Ends& ends) {
   double all = 0;
   double done = 0;
   for (std::size_t i = 0; i < unit.matrix_buckets.size(); ++i) {
@@ -161,16 +171,22 @@ std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, uns
     const double begin = static_cast<double>(i) * ComputeUnitResult::bucket_cycles;
     all += bucket;
     const double length = std::min<double>(ComputeUnitResult::bucket_cycles, static_cast<double>(unit.cycles) - begin);
-    done += bucket * std::clamp((static_cast<double>(first_end) - begin) / std::max(length, 1.0), 0.0, 1.0);
+    done += bucket * std::clamp((static_cast<double>(ends.first) - begin) / std::max(length, 1.0), 0.0, 1.0);
   }
-  const double together = static_cast<double>(first_end) - starts;
+  const double together = static_cast<double>(ends.first) - ends.mean_start;
   // Without matrix instructions in that time there is nothing to go by but the mean.
-  const double cycles = done > 0 && together > 0 ? together * all / done : ends - starts;
-  const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));  // no less than they need
-  // Nor than memory needs for what it reads and writes: what the workgroup before left to write back is as much as it
-  // leaves itself.
-  const auto memory = static_cast<double>(unit.memory_cycles);
-  return static_cast<std::uint64_t>(std::max({cycles, pipes, memory, 1.0}));  // none at all, if all it does is to end
+  const double cycles = done > 0 && together > 0 ? together * all / done : ends.mean - ends.mean_start;
+  // No less than the pipes need, and what is busiest of all else. What the workgroup before left to write back is as much
+  // as it leaves itself.
+  const double pipes = std::ceil(all / static_cast<double>(unit.simds.size()));
+  return std::max({cycles, pipes, static_cast<double>(unit.busiest_cycles)});
+}
+
+// Where nobody comes behind, the last one's end is the launch's.
+std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves, bool all_at_once) {
+  const Ends ends = ends_of(unit, resident, waves);
+  const double cycles = all_at_once ? static_cast<double>(ends.last) : cycles_in_turn(unit, ends);
+  return static_cast<std::uint64_t>(std::max(cycles, 1.0));  // none at all, if all it does is to end
 }
 
 // Workgroups with at least half of this one's work, up to `most`. Where a launch has room for longer sequences than there
@@ -254,12 +270,37 @@ Neighbours neighbours_of_seed(const Whole& whole, const Seed& seed, const std::u
   return neighbours;
 }
 
+// What stands beside the seed's workgroup has lines of its own, and no trace shows who else reads them. Where it has as many
+// as the seed's has that it does not read, they are shared like those: products of tiles share one factor with the next
+// row, the other with the next column.
+void add_lines_beside(Neighbours& neighbours, const std::unordered_set<std::uint64_t>& lines,
+                      const std::unordered_set<std::uint64_t>& beside) {
+  std::vector<unsigned> readers;  // of the seed's
+  for (const std::uint64_t line : lines) {
+    if (beside.contains(line)) continue;
+    const auto shared = neighbours.sharers.find(line);
+    readers.push_back(shared == neighbours.sharers.end() ? 1 : shared->second);
+  }
+  const auto both = lines.size() - readers.size();
+  const auto others = beside.size() - both;
+  constexpr std::size_t part = 8;
+  if (readers.empty() || std::max(others, readers.size()) - std::min(others, readers.size()) > others / part) return;
+  const auto middle = readers.begin() + static_cast<std::ptrdiff_t>(readers.size() / 2);
+  std::ranges::nth_element(readers, middle);
+  if (*middle == 1) return;
+  for (const std::uint64_t line : beside)
+    if (!lines.contains(line)) neighbours.sharers[line] = *middle;
+}
+
+// `lines`: of the seed's workgroup and of what stands beside it, `own` of them the seed's.
 void add_caches(Neighbours& neighbours, const Whole& whole, const std::unordered_set<std::uint64_t>& lines,
-                unsigned resident) {
-  add_gathered(neighbours.sharers, lines, resident / neighbours.l2_part,
+                std::size_t own, unsigned resident) {
+  // Workgroups as many as read these lines in turn.
+  const double part = lines.empty() ? 1 : static_cast<double>(own) / static_cast<double>(lines.size());
+  add_gathered(neighbours.sharers, lines, part * resident / neighbours.l2_part,
                static_cast<std::uint64_t>(whole.rules->line.cycles()), whole.memory->find, whole.spans);
   const double of_die = std::ceil(static_cast<double>(whole.shape->total()) / static_cast<double>(whole.target->xcds));
-  neighbours.in_l2 = left_in_l2(*whole.memory, lines, neighbours.sharers, of_die,
+  neighbours.in_l2 = left_in_l2(*whole.memory, lines, neighbours.sharers, part * of_die,
                                 whole.rules->l2_bytes.value / whole.rules->line.value);
 }
 
@@ -313,7 +354,13 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       shared_lines += lines.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / lines.size();
       ++with_neighbours;
     }
-    add_caches(request.neighbours, whole, lines, resident);
+    auto lines_of_unit = lines;
+    if (resident > 1) {
+      auto beside = lines_of(*request.workgroups[1]);
+      add_lines_beside(request.neighbours, lines, beside);
+      lines_of_unit.merge(beside);
+    }
+    add_caches(request.neighbours, whole, lines_of_unit, lines.size(), resident);
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
     if (timeline != 0 && grid.units.empty()) {
@@ -323,7 +370,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       unit = run_compute_unit(program, request);
       if (!unit) return std::unexpected(unit.error());
     }
-    const std::uint64_t cycles = place_cycles(*unit, resident, shape.waves);
+    const std::uint64_t cycles = place_cycles(*unit, resident, shape.waves, grid.workgroups <= units * grid.resident);
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
     std::uint64_t pipes_busy = 0;
     for (const SimdResult& simd : unit->simds) pipes_busy += simd.matrix_busy;

@@ -242,10 +242,13 @@ double MemoryPath::acquire(double start) {
   return start + rules_->invalidate.value;
 }
 
-double MemoryPath::memory_cycles() const {
+double MemoryPath::busiest_cycles() const {
   const auto passed = static_cast<double>(counts_.memory + counts_.written);
-  return std::max(passed * memory_rate_.cycles_a_line,
-                  (passed + static_cast<double>(counts_.mall_hits)) * mall_rate_.cycles_a_line);
+  return std::max({passed * memory_rate_.cycles_a_line,
+                   (passed + static_cast<double>(counts_.mall_hits)) * mall_rate_.cycles_a_line,
+                   static_cast<double>(counts_.lines - counts_.l1_hits) * l2_rate_.cycles_a_line,
+                   (static_cast<double>(counts_.lines) - counts_.spared) * l1_rate_.front().cycles_a_line /
+                       static_cast<double>(l1_rate_.size())});
 }
 
 }  // namespace wavejit::simgpu::clock

@@ -93,8 +93,8 @@ class MemoryPath {
   double acquire(double start);
   // Cycles that memory takes for what is still to be written back: the launch has ended when all is.
   double write_back_cycles(double end);
-  // What memory, and the fabric before it, need at their rates for all that was read and is written back.
-  double memory_cycles() const;
+  // What the busiest of L1, L2, the fabric behind it and memory needs at its rate for all that was read and is written back.
+  double busiest_cycles() const;
   const MemoryCounts& counts() const { return counts_; }
 
  private:

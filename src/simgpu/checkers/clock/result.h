@@ -81,7 +81,8 @@ struct ComputeUnitResult {
   std::uint64_t lds_lost = 0;      // of those, to bank conflicts
   std::uint64_t address_busy = 0;  // cycles of vector memory's address unit
   MemoryCounts memory;
-  std::uint64_t memory_cycles = 0;      // that memory needs at this compute unit's part of its rate
+  // What the busiest needs, at its rate or this compute unit's part of it: LDS, an address unit, a level of memory.
+  std::uint64_t busiest_cycles = 0;
   std::uint64_t write_back_cycles = 0;  // of those, after the last wave has ended
   std::vector<TimelineEvent> timeline;
 
