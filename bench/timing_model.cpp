@@ -92,13 +92,14 @@ repositories.
   the beginning of the launch. On gfx1201 every scalar load takes the same.
 * **gfx1201** issues in its own way: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
-* **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both. Neighbours are looked for in two places:
+* **Lines on their way.** Who asks for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
+* **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both, and takes as long for each as for one alone: they are taken to ask at the same time. Neighbours are looked for in two places:
   the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
   its lines with its other query blocks. Where a die's workgroups together read more lines of an array than it has, as when each gathers from all of it, its lines have
-  several readers, too; an array is an allocation, or what the launch touches of one that is more than twice as large. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
+  several readers, too. Lines of the workgroup that stands beside on a compute unit are shared as the sampled one's are, where it has as many that the sampled one does not read; an array is an allocation, or what the launch touches of one that is more than twice as large. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
   in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
-  part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Atomics read and write at memory's
+  part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
   rate, because all dies see them.
 * **Workgroups that merge.** A `buffer_wbl2` of agent scope keeps the die's L2 busy for a fixed time, however little is written. The L2 serves its workgroups one after the
   other, and the model has them come together: each waits for as many as compute units of its die work. `buffer_inv` empties L1 and the part of L2, and what follows
@@ -117,7 +118,8 @@ repositories.
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
   takes is derived from slopes that others measured on an MI300A: 800 to 1,900 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
-  workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first.
+  workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where others come behind it, a workgroup takes its place for as long as the matrix
+  pipes need at the pace of the time until the first of the compute unit ends, or, without matrix instructions, for the mean of the workgroups there. Where all workgroups run at once, the launch ends with the last.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
   workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
   instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
@@ -133,8 +135,6 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* Waiting for a line that another asked for. Who shares a line pays for a part of the misses, and finds it in L2 the other times, even where all ask at once and would wait
-  for one answer; the scalar cache has a line from when it is asked for. A chain of 500 loads that 2,432 workgroups follow abreast takes 71 microseconds here, and one workgroup alone 216.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
 * L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address
@@ -145,6 +145,7 @@ repositories.
 * What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
 * The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
 * Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.
+* A bound on how fast workgroups begin. Measured rows of small ones say 6.1 cycles of a die for each ([silicon-score.md](silicon-score.md#by-program)).
 * What a launch costs before its first cycle, and the overlap of a workgroup's beginning with the end of the workgroup before it.
 * Data: a product of zeros takes as long as any other.
 

@@ -24,19 +24,18 @@ using attention::TwoLaunchesCosts;
 // Fitted by `./dev bench merge-costs` to what `wavejit profile` predicts of 2 to 64 chunks of 8 to 32 rows, 1 to 32
 // sequences, 64 and 128 dims. The first are those of one wave that walks chunks alone, and merges alone.
 constexpr CostsOf<OneLaunchCosts> costs_of_one_wave[] = {
-    {.target = "gfx942", .costs = {.arrival = 2986, .turn = 1461, .bytes_a_cycle = 14, .all_bytes_a_cycle = 374}},
-    {.target = "gfx950", .costs = {.arrival = 3115, .turn = 1363, .bytes_a_cycle = 14, .all_bytes_a_cycle = 0}},
+    {.target = "gfx942", .costs = {.arrival = 2938, .turn = 1485, .bytes_a_cycle = 14, .all_bytes_a_cycle = 292}},
+    {.target = "gfx950", .costs = {.arrival = 3072, .turn = 1371, .bytes_a_cycle = 15, .all_bytes_a_cycle = 1104}},
 };
 // Costs for waves that share each chunk, and the rows that they merge.
 constexpr CostsOf<OneLaunchCosts> costs_of_shared_rows[] = {
-    {.target = "gfx942", .costs = {.arrival = 3109, .turn = 1201, .bytes_a_cycle = 41, .all_bytes_a_cycle = 381}},
-    {.target = "gfx950", .costs = {.arrival = 3316, .turn = 1609, .bytes_a_cycle = 36, .all_bytes_a_cycle = 1264}},
+    {.target = "gfx942", .costs = {.arrival = 2969, .turn = 1070, .bytes_a_cycle = 43, .all_bytes_a_cycle = 292}},
+    {.target = "gfx950", .costs = {.arrival = 3268, .turn = 1781, .bytes_a_cycle = 41, .all_bytes_a_cycle = 576}},
 };
-// One kernel merges the parts of both. Rows of gfx942 lie between what each of the two was fitted to: 3,991 and 4,007,
-// 69 and 67, 4,519 and 5,339.
+// One kernel merges the parts of both.
 constexpr CostsOf<TwoLaunchesCosts> costs_of_second_launch[] = {
-    {.target = "gfx942", .costs = {.second_launch = 4000, .chunk = 68, .second_bytes_a_cycle = 4900}},
-    {.target = "gfx950", .costs = {.second_launch = 4326, .chunk = 70, .second_bytes_a_cycle = 0}},
+    {.target = "gfx942", .costs = {.second_launch = 4021, .chunk = 67, .second_bytes_a_cycle = 5162}},
+    {.target = "gfx950", .costs = {.second_launch = 4340, .chunk = 70, .second_bytes_a_cycle = 51789}},
 };
 
 std::optional<attention::MergeCosts> merge_costs_of(const AttentionProblem& problem, bool shares,

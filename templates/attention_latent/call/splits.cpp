@@ -65,11 +65,11 @@ std::uint64_t chunks_a_run_of(const LatentProblem& problem, std::uint64_t sequen
 // than one of them should, two chunks already.
 constexpr attention::CostsOf<attention::MergeCosts> merge_costs[] = {
     {.target = "gfx942",
-     .costs = {.one = {.arrival = 5072, .turn = 1879, .bytes_a_cycle = 49, .all_bytes_a_cycle = 900},
-               .two = {.second_launch = 3148, .chunk = 189, .second_bytes_a_cycle = 2733}}},
+     .costs = {.one = {.arrival = 4993, .turn = 1814, .bytes_a_cycle = 48, .all_bytes_a_cycle = 907},
+               .two = {.second_launch = 3275, .chunk = 179, .second_bytes_a_cycle = 2477}}},
     {.target = "gfx950",
-     .costs = {.one = {.arrival = 5047, .turn = 1543, .bytes_a_cycle = 41, .all_bytes_a_cycle = 3910},
-               .two = {.second_launch = 3395, .chunk = 221, .second_bytes_a_cycle = 39978}}},
+     .costs = {.one = {.arrival = 5031, .turn = 1561, .bytes_a_cycle = 41, .all_bytes_a_cycle = 3707},
+               .two = {.second_launch = 3521, .chunk = 196, .second_bytes_a_cycle = 13167}}},
 };
 // What lists add to each: whoever merges looks up how many parts a row has.
 constexpr std::uint32_t list_arrival = 750;
