@@ -691,5 +691,21 @@ TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
   EXPECT_FALSE(attention_combine::refusal_of(spec));
 }
 
+// The cost of a merge is a guess, in tiles. From 1 to 8 of them choose alike on the devices that are known; a merge of
+// 6,000 cycles is one tile where the device is full.
+TEST(Splits, TheGuessedCostOfAMergeDecidesNothing) {
+  for (const std::uint64_t places : {512U, 608U}) {
+    for (std::uint64_t workgroups = 8; workgroups <= 1024; workgroups += 8) {
+      for (const std::uint64_t chunks : {2U, 3U, 4U, 6U, 8U, 12U, 16U, 32U, 64U}) {
+        const attention::KeysToCut cut = {
+            .keys = chunks * 1024, .chunk_keys = 1024, .chunks = chunks, .workgroups = workgroups};
+        const std::uint64_t least = attention::chunks_a_run(cut, {.places = places, .merge_cost = 1});
+        EXPECT_EQ(attention::chunks_a_run(cut, {.places = places, .merge_cost = 8}), least)
+            << workgroups << " workgroups, " << chunks << " chunks, " << places << " places";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wavejit::tests
