@@ -261,6 +261,12 @@ TEST(ComputeUnit, LoadsWaitWhileL1IsOnItsWay) {
   EXPECT_GT(eight.result.cycles, four.result.cycles + 1000);
   EXPECT_EQ(waited(eight.result, Cause::queue), 0U);
   EXPECT_GT(waited(many.result, Cause::queue), 1000U);
+  // Loads of lines that are on their way already ask for nothing, and wait for no room.
+  std::string again = "s_load_dwordx2 s[6:7], s[0:1], 0x0\nv_lshlrev_b32 v1, 7, v0\ns_waitcnt lgkmcnt(0)\n";
+  again += repeated("global_load_dword v2, v1, s[6:7]", 16);
+  const Clocked same =
+      run_clocked({.source = {.body = again + "s_waitcnt vmcnt(0)\n"}, .arguments = {memory.address()}});
+  EXPECT_LT(same.result.cycles, four.result.cycles + 1000);
 }
 
 TEST(ComputeUnit, L1PassesOnTheHalvesOfLinesThatSomebodyWants) {

@@ -49,6 +49,10 @@ Cache::Found Cache::touch(std::uint64_t line) {
   return {.is_there = false, .ready = &oldest->ready};
 }
 
+bool Cache::has(std::uint64_t line) const {
+  return std::ranges::contains(std::span(storage_).subspan(set_of(line) * ways_, ways_), line, &Way::line);
+}
+
 void Cache::clear() { std::ranges::fill(storage_, Way{}); }
 
 MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units)
@@ -149,6 +153,11 @@ double MemoryPath::from_behind_l2(double at_l2, std::uint64_t line, std::uint64_
   ++counts_.memory;
   use_idle_memory(at_mall);
   return memory_rate_.take(at_mall) + rules_->memory_latency.value;
+}
+
+std::size_t MemoryPath::missing(std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lines, [&](std::uint64_t line) { return !l1_[unit].has(of_instance(line, instance)); }));
 }
 
 double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit,

@@ -25,6 +25,7 @@ class Cache {
   };
   // The line is there afterwards.
   Found touch(std::uint64_t line);
+  bool has(std::uint64_t line) const;
   void clear();
 
  private:
@@ -76,6 +77,8 @@ class MemoryPath {
   // replay one trace; `unit`: whose L1; `part`: of the lines, that L1 passes on.
   double load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit = 0,
               double part = 1);
+  // How many of them L1 has not, nor waits for.
+  std::size_t missing(std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit) const;
   // A scalar load, through the scalar cache.
   double scalar_load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance);
   // When a store counts as done. L2 keeps what was written, as much as is this compute unit's part of it, and writes it

@@ -5,6 +5,11 @@
 
 namespace wavejit::simgpu::clock {
 
+double MemoryUnit::bytes_of(const MemoryRequest& load) const {
+  const std::size_t lines = load.past_caches ? load.lines.size() : path_->missing(load.lines, load.instance, unit_);
+  return static_cast<double>(lines) * rules_->line.value;
+}
+
 double MemoryUnit::room_for(double bytes, double from) {
   while (!on_their_way_.empty()) {
     const OnItsWay first = on_their_way_.top();
@@ -37,9 +42,9 @@ void MemoryUnit::begin(const MemoryRequest& request, double start) {
                                               : path_->store(start, request.lines, request.instance));
     return;
   }
+  const double bytes = bytes_of(request);
   const double there = request.past_caches ? path_->coherent_load(start, request.lines, unit_, request.part)
                                            : path_->load(start, request.lines, request.instance, unit_, request.part);
-  const double bytes = static_cast<double>(request.lines.size()) * rules_->line.value;
   on_their_way_.push({.until = there, .bytes = bytes});
   bytes_on_their_way_ += bytes;
   if (request.lds_cycles == 0) {
@@ -63,7 +68,7 @@ void MemoryUnit::serve(double now, LdsUnit& lds) {
     double start = std::max(address_free_, request.at);
     if (start > now) return;
     if (!request.store && !request.atomic) {
-      start = room_for(static_cast<double>(request.lines.size()) * rules_->line.value, start);
+      start = room_for(bytes_of(request), start);
       // What it waited for is forgotten; it begins at a later call.
       if (start > now) {
         address_free_ = start;

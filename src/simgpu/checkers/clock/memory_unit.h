@@ -64,6 +64,8 @@ class MemoryUnit {
   template <typename Entry>
   using EarliestFirst = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
+  // Of lines that the load asks for: who waits for a line that is on its way asks for nothing.
+  double bytes_of(const MemoryRequest& load) const;
   // The time from which `bytes` more bytes can be requested.
   double room_for(double bytes, double from);
   void begin(const MemoryRequest& request, double start);
