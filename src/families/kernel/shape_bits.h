@@ -3,6 +3,7 @@
 // is asked with such a number at every call, so this is hot.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
@@ -20,6 +21,24 @@ struct Bits {
   template <typename Shape>
   static void set(Shape& shape, std::uint64_t value) {
     shape.*field = static_cast<std::remove_cvref_t<decltype(shape.*field)>>(value);
+  }
+};
+
+// Bools of which at most one is set: its place among them, from 1 on. 0: none is.
+template <auto... fields>
+struct AtMostOne {
+  static constexpr int width = std::bit_width(sizeof...(fields));
+  template <typename Shape>
+  static std::uint64_t get(const Shape& shape) {
+    std::uint64_t place = 0;
+    std::uint64_t set = 0;
+    ((++place, set |= shape.*fields ? place : 0), ...);
+    return set;
+  }
+  template <typename Shape>
+  static void set(Shape& shape, std::uint64_t value) {
+    std::uint64_t place = 0;
+    ((shape.*fields = ++place == value), ...);
   }
 };
 

@@ -2,7 +2,7 @@
 // The words of a kernel spec, one row for each thing that a spec says, in the order in which they are printed. From
 // these rows come a spec's text and its parser, the lists of what is accepted, a kernel's name, the bits of a shape's
 // code, how a problem's shape is told, words of descriptors, and what `wavejit supported` lists. To add a boolean, add
-// a field to AskedWords or ChosenWords, a row here, a rule (rules.cpp) where it has no kernel, and its emission.
+// a field to AskedWords or ChosenWords, a row here, a row of combinations.cpp where it has no kernel, and its emission.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +30,17 @@ constexpr auto asked(SpecWord word) {
 template <auto field>
 constexpr auto chosen(SpecWord word) {
   return families::flag<field, ForwardKernel>(word);
+}
+// One of several booleans that exclude each other: they share a field, which the row of the first one has.
+template <auto field, auto... others>
+constexpr auto asked_alone(SpecWord word) {
+  word.of_problem = true;
+  if constexpr (sizeof...(others) == 0) {
+    return families::flag<field, ForwardKernel>(word);
+  } else {
+    return families::WordRow<ForwardKernel, families::AtMostOne<field, others...>>{
+        families::flag<field, ForwardKernel>(word).word};
+  }
 }
 
 inline constexpr auto mask_names = [] {
@@ -129,13 +140,15 @@ inline constexpr auto word_table = std::tuple_cat(
         chosen<&ChosenWords::packed_heads>(
             {.accepted = "heads=packed", .name = "packed", .otherwise = "a head a workgroup has no word"}),
         asked<&AskedWords::paged>({.accepted = "paged", .name = "paged", .supported = "keys in pages (NHD, HND)"}),
-        asked<&AskedWords::whole_tiles>({.accepted = "whole_tiles", .name = "whole_tiles"}),
-        asked<&AskedWords::single_keys>(
+        // Pages are of one kind.
+        asked_alone<&AskedWords::whole_tiles, &AskedWords::single_keys, &AskedWords::vectorised>(
+            {.accepted = "whole_tiles", .name = "whole_tiles"}),
+        asked_alone<&AskedWords::single_keys>(
             {.accepted = "page=1", .name = "page1", .otherwise = "other page sizes have no word"}),
-        asked<&AskedWords::vectorised>({.accepted = "vectorised",
-                                        .name = "vectorised",
-                                        .supported = "vectorised pages, and vectorised keys",
-                                        .beside = [](ForwardKernel& spec) { spec.paged = true; }}),
+        asked_alone<&AskedWords::vectorised>({.accepted = "vectorised",
+                                              .name = "vectorised",
+                                              .supported = "vectorised pages, and vectorised keys",
+                                              .beside = [](ForwardKernel& spec) { spec.paged = true; }}),
         asked<&AskedWords::first_keys>({.accepted = "first_keys", .name = "first_keys", .supported = "left padding"}),
         asked<&AskedWords::block_lists>(
             {.accepted = "block_lists", .name = "block_lists", .supported = "lists of key blocks (64, 128)"}),

@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "targets/targets.h"
 
@@ -46,6 +49,23 @@ TEST(Route, SaysWhatItChoseAndWhyNotTheOther) {
   EXPECT_THAT(not_on_cdna3[0].reason, HasSubstr("interleaved is preferred"));
   EXPECT_THAT(not_on_cdna3[1].reason, HasSubstr("transpose reads of LDS and 16-byte LDS DMA"));
   EXPECT_THAT(not_on_cdna3[2].reason, HasSubstr("v_permlane32_swap"));
+}
+
+// Kinds of pages share bits of a code, since a page is of one kind.
+TEST(Route, EveryKindOfPagesHasItsOwnCode) {
+  std::set<std::uint64_t> codes;
+  std::vector<AttentionShape> kinds(5, shape);
+  for (std::size_t i = 1; i < kinds.size(); ++i) kinds[i].paged = true;
+  kinds[2].whole_tiles = kinds[3].single_keys = kinds[4].vectorised = true;
+  for (const AttentionShape& kind : kinds) {
+    AttentionShape padded = kind;  // its bit is the next one
+    padded.first_keys = true;
+    for (const AttentionShape& each : {kind, padded}) {
+      EXPECT_EQ(AttentionShape::of_code(each.code()), each);
+      codes.insert(each.code());
+    }
+  }
+  EXPECT_EQ(codes.size(), 2 * kinds.size());
 }
 
 TEST(Route, ForcedStoresAreTakenOrRefusedNeverReplaced) {
