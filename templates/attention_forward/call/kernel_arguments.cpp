@@ -25,7 +25,7 @@ std::uint32_t row_bytes(const wavejit_tensor& tensor, std::uint64_t bytes) {
 }
 
 // The host knows which keys lie behind the last row's diagonal if that begins at a key of its own. Kernels of windows find
-// them by themselves (emit/workgroup.cpp).
+// them by themselves (emit/tile.cpp).
 std::uint32_t seen_keys(const AttentionProblem& problem) {
   const AttentionShape& shape = problem.shape;
   const bool shows_more =

@@ -47,7 +47,7 @@ const Invariance& attention_invariance();
 const Invariance& key_list_invariance();
 
 // tuning.cpp: parameters of these templates, the values that each target and pipeline has, and the combinations that
-// make sense, all from call/. And the rows of call/tuned_defaults.inc.
+// make sense, all from call/. And the rows of kernel/tuned_defaults.inc.
 const Tuning& attention_tuning();
 
 // variants.cpp: what people ask for by name, and the questions that lead to a variant of any family.

@@ -559,7 +559,7 @@ TEST_F(Problem, TogglesThatAreArgumentsReachTheKernel) {
   EXPECT_EQ(launched(16, 4).die_multiplier, 0U);
 }
 
-// As the kernel computes it (emit/workgroup.cpp).
+// As the kernel computes it (emit/place.cpp).
 std::uint32_t head_of(const attention_forward::Arguments& arguments, std::uint32_t x) {
   const auto round = static_cast<std::uint32_t>((std::uint64_t{x} * arguments.die_multiplier) >> 32U);
   return (x * arguments.heads_per_die) - (round * (arguments.query_heads - 1));
