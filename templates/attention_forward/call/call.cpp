@@ -12,6 +12,7 @@
 #include "templates/attention_forward/call/kernel_arguments.h"
 #include "templates/attention_forward/call/key_lists.h"
 #include "templates/attention_forward/call/walks/lists.h"
+#include "templates/attention_forward/kernel/argument_tail.h"
 #include "templates/attention_forward/kernel/combine/parameters.h"
 #include "templates/attention_forward/kernel/parameters.h"
 #include "templates/attention_forward/kernel/walks/block_lists/spec.h"
@@ -78,18 +79,33 @@ families::Launch AttentionCall::with_scales(const ForwardKernel& spec, const fam
   KeptArguments& arguments = kept.emplace();
   CacheArguments& cached = arguments.cached;
   std::memcpy(cached.others.data(), launch.arguments, std::min(known, cached.others.size()));
-  cached.scales = spec.cache_has_token_scales() ? token_scales(call_, spec.paged, first_sequence())
-                                                : cache_scales(call_, first_sequence());
   const auto put_behind = [&](const auto& what) { std::memcpy(arguments.behind.data(), &what, sizeof what); };
-  if (spec.cache_has_token_scales()) {
-    put_behind(token_strides(call_));
-  } else if (spec.narrow_queries) {
-    put_behind(attention::cache_scale_argument(call_.scales.q_scale, first_sequence()));
-  } else if (spec.integers) {
-    put_behind(
-        BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first_sequence())});
-  } else {
-    put_behind(dim_strides(call_));
+  const std::uint32_t first = first_sequence();
+  switch (tail_of(spec)) {
+    case Tail::plain:
+    case Tail::pages:
+    case Tail::arrivals:
+    case Tail::row_limits:
+    case Tail::block_lists:
+    case Tail::key_lists:
+      break;  // known
+    case Tail::cache_scales:
+      cached.scales = cache_scales(call_, first);
+      break;
+    case Tail::token_strides:
+      cached.scales = token_scales(call_, spec.paged, first);
+      put_behind(token_strides(call_));
+      break;
+    case Tail::query_scale:
+      cached.scales = cache_scales(call_, first);
+      put_behind(attention::cache_scale_argument(call_.scales.q_scale, first));
+      break;
+    case Tail::dim_strides:
+      put_behind(dim_strides(call_));
+      break;
+    case Tail::integer_scales:
+      put_behind(BehindOfIntegers{.dims = dim_strides(call_), .scales = integer_scales(call_, problem_, first)});
+      break;
   }
   if (spec.scales_output()) arguments.output = output_scale(call_);
   families::Launch with = launch;

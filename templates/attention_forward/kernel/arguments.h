@@ -4,6 +4,23 @@
 // The runtime fills this struct on the hot path, the emitter reads it by these offsets; both include this header, and
 // the static_asserts pin the layout. Strides are in bytes. A descriptor is built per (batch, head) slice, so whole
 // tensors may be larger than 4 GiB while a slice may not (call/problem.h checks that).
+//
+// Which bytes which kernels read. argument_tail.h says of a spec where its arguments end; no kernel reads two things that
+// stand in one place.
+//
+//     0 … 304   every kernel                     Arguments
+//   304 … 344   keys in pages                    attention::PageArguments
+//   344 … 352   parts that it merges itself      the counters of ArrivalArguments
+//   344 … 360   rows=few, rows=many              RowLimits
+//   344 … 416   lists of keys                    attention::KeyListArguments
+//   360 … 368   causal_flags                     the address of FlaggedArguments
+//   360 … 400   lists of key blocks              ListArguments
+//   416 … 464   a cache or Q in 8 bits           CacheScales
+//   464 … 472   with scales of tokens            TokenStrides
+//   464 … 480   scattered dims                   DimStrides
+//   464 … 488   Q in 8 bits                      attention::CacheScale
+//   480 … 552   integers                         IntegerScales
+//   552 … 568   O in 8 bits                      attention::OutputScale
 #pragma once
 
 #include <cstddef>

@@ -8,22 +8,12 @@
 #include <utility>
 
 #include "templates/attention/kernel/coverage.h"
-#include "templates/attention_forward/kernel/arrival_arguments.h"
-#include "templates/attention_forward/kernel/cache_arguments.h"
-#include "templates/attention_forward/kernel/flag_arguments.h"
+#include "templates/attention_forward/kernel/argument_tail.h"
 #include "templates/attention_forward/kernel/head_dims.h"
-#include "templates/attention_forward/kernel/integer_arguments.h"
-#include "templates/attention_forward/kernel/key_list_arguments.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/lds_plan.h"
-#include "templates/attention_forward/kernel/output_scale_arguments.h"
-#include "templates/attention_forward/kernel/query_scale_arguments.h"
 #include "templates/attention_forward/kernel/room.h"
-#include "templates/attention_forward/kernel/row_limits.h"
 #include "templates/attention_forward/kernel/rules.h"
-#include "templates/attention_forward/kernel/strided_arguments.h"
-#include "templates/attention_forward/kernel/token_scale_arguments.h"
-#include "templates/attention_forward/kernel/walks/list_arguments.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -184,26 +174,9 @@ std::optional<std::string> refusal_of(const ForwardKernel& spec) {
   return std::move(resources.error());
 }
 
-namespace {
-
-std::size_t argument_bytes_without_flags(const ForwardKernel& spec) {
-  if (spec.narrow_queries) return sizeof(QueryScaleArguments);
-  if (spec.integers) return sizeof(IntegerArguments);
-  if (spec.trans_any()) return sizeof(StridedArguments);
-  if (spec.token_scales) return sizeof(TokenScaleArguments);
-  if (spec.cache != CacheType::as_queries) return sizeof(CacheArguments);
-  if (spec.listed) return sizeof(KeyListedArguments);
-  if (spec.block_lists) return sizeof(ListedArguments);
-  if (spec.shares_call()) return sizeof(LimitedArguments);
-  if (spec.merged) return sizeof(ArrivalArguments);
-  return spec.paged ? sizeof(PagedArguments) : sizeof(Arguments);
-}
-
-}  // namespace
-
 std::size_t argument_bytes(const ForwardKernel& spec) {
   if (spec.scales_output()) return sizeof(OutputScaleArguments);
-  const std::size_t bytes = argument_bytes_without_flags(spec);
+  const std::size_t bytes = end_of(tail_of(spec));
   return spec.causal_flags ? std::max(bytes, sizeof(FlaggedArguments)) : bytes;
 }
 
