@@ -201,19 +201,20 @@ constexpr bool may_merge(const AskedWords& words) {
          !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
          !words.block_lists && !words.bool_mask && !words.shares_call();
 }
-// Whether such a kernel has the registers, too. Pages beside a bias or slopes leave no scalars for the merge.
+// Whether such a kernel has the registers, too. Pages beside a bias, slopes, or left padding in a window leave no scalars
+// for the merge.
 constexpr bool merges_in_one_launch(const AskedWords& words) {
-  const bool crowded = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
-                                       (words.first_keys && words.mask == Mask::window));
-  return may_merge(words) && !crowded;
+  const bool too_many_scalars = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
+                                                (words.first_keys && words.mask == Mask::window));
+  return may_merge(words) && !too_many_scalars;
 }
 // Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
 // more than 64 dims take all scalar registers.
 constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
   constexpr int rows_of_two_waves = 64;
-  const bool crowded =
+  const bool too_many_scalars =
       words.paged && has_kind(words.mask) && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
-  return merges_in_one_launch(words) && !crowded;
+  return merges_in_one_launch(words) && !too_many_scalars;
 }
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
