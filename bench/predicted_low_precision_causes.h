@@ -45,7 +45,7 @@ merging chunks of 1,024 keys took 20,000 of 225,000 cycles of a workgroup. The g
 of a SIMD runs ahead and waits, 499,000; no raised priority 415,000; 4 or 6 weights under the second product in place of 8 414,500, and 14 538,600. A compute cluster is 728 cycles of a wave that issues one instruction at a time, and its port 656.
 
 Where maxima grow it is nearly the same: no row is multiplied for it. O and l are counted in a power of two, and the products' scales, a byte a row in the same instruction, say how many powers the weights of a tile stand above that ([canonical-arithmetic.md](../docs/canonical-arithmetic.md#queries-in-8-bits)).
-With numbers from N(0, 1), 16/4 heads, without a mask `wavejit profile` says of 8,192 rows 420,902 cycles, and 627,918 of bf16: 1.49 times; of 16,384 rows 1,620,128 and 2,438,896: 1.51 times; of 8,192 causal ones 228,746 and 342,157: 1.50 times.
+With numbers from N(0, 1), 16/4 heads, without a mask `wavejit profile` said of 8,192 rows 420,902 cycles, and 627,918 of bf16: 1.49 times; of 16,384 rows 1,620,128 and 2,438,896: 1.51 times; of 8,192 causal ones 228,746 and 342,157: 1.50 times.
 Before, a maximum could fall behind by 0.75 powers of two and O was multiplied when it grew by more, which nearly every tile had a row for: 540,374 cycles, 1.16 times. Larger growths would have made small weights 0: 2.75 took 457,898 cycles, 4.75 418,928.
 Something else was found with it: maxima of two that first bring both operands into a form (no signalling NaN) are three instructions, and those of three with minus infinity are one. That brought 425,198 cycles to 420,542. Ones for the sums of weights are of e2m1, four registers in place of eight, without which pairs of tiles spilled.
 Tried without gain after that, at 8,192 rows of N(0, 1): 6 weights under the second product 428,590 cycles, 10 of them 437,514; 12 slots behind its first product and 17 behind the others 423,062; less in its shadow and more behind the barrier 447,730 and 592,202. What is left to 1.60, 392,449 cycles: a compute cluster waits some 36
@@ -53,7 +53,7 @@ cycles for the branch that asks for a mask, 20 for a lane swap and 30 at its bar
 )";
 
 inline constexpr std::string_view causes_of_integers =
-    R"(Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. At 8,192 rows, 16/4 heads, no mask, `wavejit profile` says of bf16 627,918 cycles, which is 1,226 for a tile of a wave: 1,024 of matrix pipe, and 82 % of it, 1,005, of the vector port. With keys in int8
+    R"(Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. At 8,192 rows, 16/4 heads, no mask, `wavejit profile` said of bf16 627,918 cycles when this was written, which is 1,226 for a tile of a wave: 1,024 of matrix pipe, and 82 % of it, 1,005, of the vector port. With keys in int8
 the pipe has 768. The port has 256 more (32 conversions of sums and 32 multiplications by a row's scale, of 4 cycles each): 1,261, more than all of a bf16 tile, before it ever waits. Sums that start at 0x4B400000, so that one multiply-add is conversion and multiplication, have 1,133; a scale that only the exponent's
 multiply-add sees has 1,005, and at the 83 % that ports reach 1.01 times bf16. The first changes scores, the second how a row is told its maximum; by hand, neither was built. The generic kernel takes 1,287,256 cycles, so int8 queries are for what has them already, not for speed.
 

@@ -116,7 +116,7 @@ repositories.
 * **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
-  takes is derived from slopes that others measured on an MI300A: 800 to 1,900 cycles beside what its kernel does. Other targets carry it over.
+  takes is derived from slopes that others measured on an MI300A: 800 to 2,400 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where others come behind it, a workgroup takes its place for as long as the matrix
   pipes need at the pace of the time until the first of the compute unit ends, or, without matrix instructions, for the mean of the workgroups there. Where all workgroups run at once, the launch ends with the last.

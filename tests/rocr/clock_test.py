@@ -45,8 +45,9 @@ def main():
     for name, expected in (("one", cycles), ("two", 2 * cycles + WAIT_CYCLES), ("kernel", cycles), ("other", 2 * cycles), ("pause", 0)):
         assert abs(times[name] - nanoseconds(expected)) <= tick + 2, (name, times[name], nanoseconds(expected))
     again, _ = run(wavejit, program, target, "--cycles")
-    # HIP answers in floating-point milliseconds of differences of large counts: the last nanosecond may be another one.
-    assert times.keys() == again.keys() and all(abs(again[name] - times[name]) <= 1 for name in times), (again, times)
+    # HIP answers in floating-point milliseconds of differences of large counts, and a stamp is rounded to a tick: where a
+    # time ends at a tick's edge, the other one may be answered.
+    assert times.keys() == again.keys() and all(abs(again[name] - times[name]) <= tick + 1 for name in times), (again, times)
     # What a kernel reads of its own time is that of the events: two launches, of which most is the loop that clock64() brackets.
     each = nanoseconds(times["cycles"])
     assert times["cycles"] > 4 * 10_000 and each < times["wall"] < 1.3 * each + nanoseconds(WAIT_CYCLES), times

@@ -64,7 +64,7 @@ class MemoryUnit {
   template <typename Entry>
   using EarliestFirst = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
-  // Of lines that the load asks for: who waits for a line that is on its way asks for nothing.
+  // Bytes of the lines that a load asks for. One that waits for a line on its way asks for nothing.
   double bytes_of(const MemoryRequest& load) const;
   // The time from which `bytes` more bytes can be requested.
   double room_for(double bytes, double from);
