@@ -37,7 +37,8 @@ Cycles are those of a whole call. "Before" is when the goals were set, by the cl
 )";
 
 inline constexpr std::string_view small_causes = R"(
-Large batches, all rows of this page with 64 sequences and more, were to take at most 1 % more than when the goals were set: 1,243,634 in pages of 16 and 1,239,425 in pages of 64 on gfx942, 888,740 for b256 k2048 on gfx950. By the clock of that time they did; the tables above have today's.
+Large batches, all rows of this page with 64 sequences and more, were to take at most 1 % more than when the goals were set. By the clock of that time they took at most 0.8 % more on gfx942 (pages of 16: 1,253,640 instead of 1,243,634; pages of 64: 1,248,051 instead of 1,239,425, 0.7 %; others at most 0.12 %).
+On gfx950 they took at most 0.05 % more (b256 k2048: 889,140 instead of 888,740), and 0.3 to 2.1 % less in pages.
 
 ### Where the cycles of few workgroups go
 
@@ -59,18 +60,19 @@ The last workgroup's end in b1 k8192 16/2, by `wavejit profile --timeline`: from
 Goals that are missed, and what they would take. The shares are of when this was written, and calls of 32 parts merge them in a second launch since:
 
 * b1 and b8 k8192 on gfx950 miss by 500 cycles: behind the last V come four trips to memory, one after the other: parts are stored, counted, loaded, and O is stored.
-* b4 k32768 and b1 k32768 64/8 miss by 2,900. One workgroup merges 32 parts of 4 KB, which come from the last level cache at a compute unit's share, 32 bytes a cycle: 4,096 cycles, whoever asks and however many are on their way. The clock leaves it at that share while 240 compute units have
+* b4 k32768 and b1 k32768 64/8 on gfx950 miss by 3,500 and 3,700 in two launches; in one, which saves less than `auto` asks for, b1 k32768 64/8 takes 66,901 and misses by 2,900. One workgroup merges 32 parts of 4 KB, which come from the last level cache at a compute unit's share, 32 bytes a cycle: 4,096 cycles, whoever asks and however many are on their way. The clock leaves it at that share while 240 compute units have
   nothing to do; a real GPU would not. With that, the 53,700 of memory, code and arguments (940), the first request's way (994), a store's (800), the count's (994), the first part's (800) and O's (450), 62,770 are gone, so that the goal leaves 1,230 for the addresses in front of the first request,
   which take 1,000, and for all that the last step does behind its V.
+* b8 k32768 on gfx950 and b32 k8192 in pages on gfx942 miss by 2 to 3 %. Where those cycles go was not asked.
 
-What was tried:
+What was tried, with the figures of the clock of that time:
 
 * **Slices of the dims across workgroups.** Two workgroups for one chunk, each with all of K and half of V's dims, the last of all to arrive merges: bits stay by construction. b1 k8192 16/2 26,049 beside 27,705, b1 k1024 64/8 21,229 beside 22,933.
   A step then needs 96 KB, 2,980 cycles of memory. But scores, weights and products of one wave follow each other, and take 3,460. K is read twice: b4 k8192 16/2 takes 31,213 beside 28,145, b8 51,425 beside 37,789.
   So it pays for some 32 workgroups at the most, with 6 %, and would be a third kernel for every line of few rows. It is not in.
 * **K of all waves before V of any**, at the beginning: twelve requests stand in front of memory, and one wave's V stood before another's K. It is in: b1 k128 64/8 10,151 after 10,655.
 * **Statistics apart from O.** A part was a record of 528 bytes, so that each run of 256 bytes lay in three lines of memory. Now a row has O of all chunks, then m and l of all. It is in: b1 k32768 16/2 30,621 after 32,249, b4 67,465 after
-  69,985, b8 117,089 after 118,041, and gfx942 b1 k32768 64/8 84,445 after 89,565, since one launch is faster there now. Where chunks are no multiple of eight, later rows begin within a line.
+  69,985, b8 117,089 after 118,041, and gfx942 b1 k32768 64/8 84,445 after 89,565, since one launch was faster there then. Where chunks are no multiple of eight, later rows begin within a line.
 * **Longer runs for tables with room.** Four waves for runs of two chunks, in place of one wave a chunk, where a second launch merges and only the device knows lengths. b8 with room for 65,536 keys: all full 245,190 beside 250,296, of 16,384 keys 78,570 beside 91,588, of 4,096 keys
   75,056 beside 88,230. But with one of eight full and the others of 2,048 keys 132,375 beside 95,280, and b32 64/8 with 4,096 of 32,768 keys 276,541 beside 233,450. Where one launch merges, full tables lose: b8 k32768 16/2 123,681 beside 118,041. It is not in.
 
