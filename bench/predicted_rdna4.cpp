@@ -117,9 +117,9 @@ constexpr std::array<Task, 8> tasks = {{{"bf16", 4096, 128, "70, at least 62"},
                                         {"fp16", 8192, 64, "55"}}};
 
 constexpr std::string_view barriers = R"(
-Waves wait at barriers for 10 to 20 % of their time, and other workgroups of the SIMD work meanwhile: a clock whose barriers never wait says 79.2 in place of 79.0 % (bf16 d128
-4096) and 66.5 in place of 66.6 % (bf16 d64 4096). So tiles that are read further ahead, or a second buffer of them, would gain next to nothing. No command repeats these two
-figures.
+Waves wait at barriers for 10 to 20 % of their time, and other workgroups of the SIMD work meanwhile: a clock whose barriers never wait said 79.2 in place of 79.0 % (bf16 d128
+4096) and 66.5 in place of 66.6 % (bf16 d64 4096). So tiles that are read further ahead, or a second buffer of them, would gain next to nothing. These two pairs of figures are of an
+earlier clock; no command repeats them.
 )";
 
 constexpr std::string_view gradients = R"(
