@@ -193,6 +193,7 @@ tools::Result<std::vector<bench::LaunchPrediction>> predictions_of(const std::ve
   const auto predictions = bench::predict_launches(tasks, tools::WorkerLife::one_task);
   if (!predictions) return std::unexpected(predictions.error());
   std::vector<bench::LaunchPrediction> of_each;
+  of_each.reserve(of_figures.size());
   for (const std::size_t place : of_figures) of_each.push_back((*predictions)[place]);
   return of_each;
 }

@@ -15,9 +15,9 @@ namespace wavejit::bench {
 struct LaunchTask {
   const targets::Target* target = nullptr;
   std::string descriptor;
-  bool warm = false;      // timed once more, as it is when the last level cache has all that it reads
-  bool captured = false;  // for attention_forward: the launch of a graph that has the call, its workspace the caller's
-  std::string pipeline = "";  // the engine's option; empty: by default
+  bool warm = false;       // timed once more, as it is when the last level cache has all that it reads
+  bool captured = false;   // for attention_forward: the launch of a graph that has the call, its workspace the caller's
+  std::string pipeline{};  // the engine's option; empty: by default
 };
 
 // Lines of memory by who has them.

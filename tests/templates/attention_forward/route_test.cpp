@@ -258,6 +258,7 @@ TEST(Route, UnsupportedHeadDimsSayWhatIsAccepted) {
 TEST(Route, SameQuestionSameAnswerOnEveryThread) {
   const std::string once = to_text(choose_kernel(shape, target("gfx950"), {})->spec);
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   std::atomic<int> different{0};
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
