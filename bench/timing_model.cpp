@@ -135,8 +135,9 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* Which lines of the workgroup beside are its own. Where it reads as many as the sampled one, all are shared like the middle one of those, its own rows among them: `cache_append` with rotary on gfx942 comes to 1.57 times
-  what memory delivers.
+* Where workgroups stand that were chosen by their work. What they touch of an array is taken for all that the launch touches, and they may stand side by side: `cache_append` with rotary on gfx942
+  comes to 1.57 times what memory delivers.
+* Which lines of the workgroup beside are its own. Where it reads as many as the sampled one, all are shared like the middle one of those, its own rows among them.
 * Neighbours on both sides. A sampled head whose neighbour on the next die has other keys fetches its keys alone, though the one before shares them, and the launch ends with it:
   `attention_forward bf16 b16 q64 k2048 h32/8 d128` takes 236,018 cycles with 64 rows a workgroup, and 160,164 with 32.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
