@@ -3,7 +3,11 @@
 // nothing else.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "boards/board.h"
 #include "families/call/family.h"
@@ -17,9 +21,28 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Two sets of hundreds of specs are no message: the test prints what one of them has alone.
+std::vector<std::string> only_in_first(const std::set<std::string>& first, const std::set<std::string>& second) {
+  std::vector<std::string> only;
+  std::ranges::set_difference(first, second, std::back_inserter(only));
+  return only;
+}
 
 class PrebuildListTest : public RuntimeTest {
  protected:
+  // Empty: nothing has such a kernel.
+  static std::string spec_of(runtime::Engine& engine, wavejit_attention_forward_arguments& call) {
+    wavejit_call_report report{};
+    report.size = sizeof report;
+    call.head.report = &report;
+    const auto outcome = ForwardCalls::run(engine, &call, nullptr);
+    if (outcome) return report.kernel_spec;
+    EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED) << outcome.error().detail;
+    return {};
+  }
+
   // What calls of every kind lead to on one target. Lengths around every power of two and every multiple of 32 up to
   // 600: wherever a route draws a line, there is a call on both sides of it.
   std::set<std::string> specs_of_calls(const std::string& target) {
@@ -57,14 +80,13 @@ class PrebuildListTest : public RuntimeTest {
                   if (tensor->data != nullptr) tensor->data = fake_address(++apart << 16U);
                 call.q.dtype = call.k.dtype = call.v.dtype = call.o.dtype = dtype;
                 call.mask.bits = mask;
-                wavejit_call_report report{};
-                report.size = sizeof report;
-                call.head.report = &report;
-                const auto outcome = ForwardCalls::run(*engine, &call, nullptr);
-                if (outcome) {
-                  specs.insert(report.kernel_spec);
-                } else {
-                  EXPECT_EQ(outcome.error().status, WAVEJIT_UNSUPPORTED) << outcome.error().detail;
+                // Which way `auto` merges goes by fitted cycles, and both ways are listed: calls that say which way are
+                // here so that no new fit moves a kernel off this list.
+                for (const std::uint64_t launches :
+                     std::initializer_list<std::uint64_t>{0, WAVEJIT_ONE_LAUNCH, WAVEJIT_TWO_LAUNCHES}) {
+                  if (launches != 0 && (query_length != 1 || head_dim > 128)) continue;  // auto has no choice
+                  call.head.flags = launches;
+                  if (const std::string spec = spec_of(*engine, call); !spec.empty()) specs.insert(spec);
                 }
               }
     return specs;
@@ -83,7 +105,9 @@ TEST_F(PrebuildListTest, IsExactlyWhatCallsWithoutModifiersReach) {
       // A call reports the kernel that walks the keys.
       if (progress.kernel_spec->starts_with("attention_forward ")) listed.insert(*progress.kernel_spec);
     }));
-    EXPECT_EQ(specs_of_calls(std::string(target.id)), listed);
+    const std::set<std::string> called = specs_of_calls(std::string(target.id));
+    EXPECT_THAT(only_in_first(called, listed), IsEmpty()) << "that calls reach and no list has";
+    EXPECT_THAT(only_in_first(listed, called), IsEmpty()) << "that the list has and no call here reaches";
   }
   // Nothing that calls found had to be compiled then.
   EXPECT_EQ(fake_codegen().compiles, count);

@@ -192,7 +192,9 @@ TEST_F(ProfileCommandTest, QueryBlocksOfAHeadShareItsKeysWithoutGroupsOfHeadsToo
 
 // A table that has room for 131,072 keys, as a captured decode call has: the runs of keys that are there are the first
 // sixteenth of the launch. The clock once saw none of them, and said less than one chunk takes; later two of them on
-// each compute unit, where there is one. Pinned: waves share chunks by the number of workgroups that are launched.
+// each compute unit, where there is one. Workgroups start in order: the last sequence's begin behind 2,880 that find no
+// keys, on 512 places of which up to 192 are taken for the whole launch: 2,880 / (320 to 512) * 1,600 cycles are 9,000 to
+// 14,400 of 80,000. Pinned: waves share chunks by the number of workgroups that are launched.
 TEST_F(ProfileCommandTest, ADecodeCallWithRoomForLongSequencesIsTimedByItsKeys) {
   const auto cycles_of = [&](const std::string& keys) {
     const Json told = json(
@@ -205,7 +207,9 @@ TEST_F(ProfileCommandTest, ADecodeCallWithRoomForLongSequencesIsTimedByItsKeys) 
   };
   const double roomy = cycles_of("131072");
   EXPECT_GT(roomy, 45160) << "one chunk";
-  EXPECT_NEAR(roomy / cycles_of("8192"), 1, 0.05);
+  const double ratio = roomy / cycles_of("8192");
+  EXPECT_GT(ratio, 1) << "workgroups without keys take places, too";
+  EXPECT_LT(ratio, 1.2);
 }
 
 // Nothing to do at all, or nothing that the sample saw: the reader is told. Pinned, and in
