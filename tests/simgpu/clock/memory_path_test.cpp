@@ -135,6 +135,16 @@ TEST(MemoryPath, WhoAsksForALineOnItsWayWaitsForIt) {
   EXPECT_NEAR(path.load(200, scalar, 0), first_scalar, 1);
 }
 
+// Caches that are invalidated forget a line that is on its way: it comes no earlier than it would have.
+TEST(MemoryPath, WhatIsInvalidatedOnItsWayComesNoEarlier) {
+  const Neighbours alone;
+  MemoryPath path(rules(), alone);
+  const std::array<std::uint64_t, 1> line = {77};
+  const double first = path.load(0, line, 0);
+  path.acquire(1);
+  EXPECT_NEAR(path.load(2, line, 0), first, 1);
+}
+
 // Workgroups that follow one chain abreast wait for each of its lines as long as one alone does.
 TEST(MemoryPath, WhatAnotherAsksForTakesAsLong) {
   Neighbours neighbours;

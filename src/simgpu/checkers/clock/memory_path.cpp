@@ -129,12 +129,14 @@ double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) 
     ++counts_.l2_hits;
     return std::max(at_l2 + rules_->l2_latency.value, *ready);
   }
-  *ready = from_behind_l2(at_l2, line, known_as);
+  const auto [seen, is_new] = seen_.try_emplace(known_as, 0.0);
+  // Caches may forget a line that is on its way: who asks for it again has it no earlier than who asked first.
+  seen->second = std::max(seen->second, from_behind_l2(at_l2, line, !is_new));
+  *ready = seen->second;
   return *ready;
 }
 
-double MemoryPath::from_behind_l2(double at_l2, std::uint64_t line, std::uint64_t known_as) {
-  const bool was_read = !seen_.insert(known_as).second;
+double MemoryPath::from_behind_l2(double at_l2, std::uint64_t line, bool was_read) {
   if (!was_read && !forgotten_ && neighbours_->in_l2.contains(line)) {
     ++counts_.l2_hits;
     return at_l2 + rules_->l2_latency.value;
@@ -212,7 +214,7 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
     ++counts_.memory;
-    seen_.insert(line);
+    seen_.try_emplace(line, 0.0);
     use_idle_memory(start);
     const double there = memory_rate_.take(mall_rate_.take(l2_rate_.take(start)));
     done = std::max(done, write_back(there, Fabric::passed));

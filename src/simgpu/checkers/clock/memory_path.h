@@ -112,7 +112,7 @@ class MemoryPath {
   };
   // When a line that L1 has not is there.
   double fill(double now, std::uint64_t line, std::uint64_t instance);
-  double from_behind_l2(double at_l2, std::uint64_t line, std::uint64_t known_as);
+  double from_behind_l2(double at_l2, std::uint64_t line, bool was_read);
   // The line as L2 and all behind it know it: workgroups that replay one trace have lines of their own there, too, save
   // for those that others read.
   std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
@@ -133,8 +133,8 @@ class MemoryPath {
   Cache scalar_;
   Cache l2_;
   Cache l2_part_;
-  std::unordered_set<std::uint64_t> seen_;     // lines that were fetched from memory before
-  std::unordered_set<std::uint64_t> written_;  // lines that a store of a workgroup has written
+  std::unordered_map<std::uint64_t, double> seen_;  // lines that were fetched from memory before, and when they came
+  std::unordered_set<std::uint64_t> written_;       // lines that a store of a workgroup has written
   std::vector<Rate> l1_rate_;
   Rate l2_rate_;
   Rate mall_rate_;
