@@ -18,12 +18,12 @@ using clock::LineRange;
 
 // All that an equal launch read is in L2 afterwards, if it fits, but for what may have been written on another die.
 TEST(LaunchMemory, LeavesInL2WhatAnEqualLaunchRead) {
-  const std::unordered_set<std::uint64_t> lines = {1, 2, 3, 4};
+  const clock::PartsByLine lines = {{1, 1}, {2, 1}, {3, 1}, {4, 1}};
   const std::unordered_map<std::uint64_t, unsigned> sharers = {{3, 100}, {4, 100}};
   EXPECT_TRUE(left_in_l2({}, lines, sharers, 1, 1000).empty());
   LaunchMemory warm;
   warm.warm = true;
-  EXPECT_EQ(left_in_l2(warm, lines, sharers, 100, 1000), lines);
+  EXPECT_EQ(left_in_l2(warm, lines, sharers, 100, 1000), (std::unordered_set<std::uint64_t>{1, 2, 3, 4}));
   EXPECT_TRUE(left_in_l2(warm, lines, sharers, 1000, 1000).empty());
   warm.written = {{.first = 2, .end = 4}};
   EXPECT_EQ(left_in_l2(warm, lines, sharers, 100, 1000), (std::unordered_set<std::uint64_t>{1, 4}));

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <format>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <queue>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -111,10 +113,12 @@ Spans spans_of(std::span<const WorkgroupTrace> traces, std::uint64_t line_bytes,
 // `of_die` workgroups are on a die at a time; if they read as much of an array as this one, each line has so many readers
 // in the mean. An array is an allocation, or what the launch touches of one that is more than twice as large: a
 // framework's holds many.
-void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const std::unordered_set<std::uint64_t>& lines,
-                  double of_die, std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
+void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const PartsByLine& lines, double of_die,
+                  std::uint64_t line_bytes, const FindAllocation& find, const Spans& spans) {
   if (!find) return;
-  for (const auto& [base, here] : by_allocation(std::vector(lines.begin(), lines.end()), line_bytes, find)) {
+  const auto keys = lines | std::views::keys;
+  for (const auto& [base, here] :
+       by_allocation(std::vector<std::uint64_t>(keys.begin(), keys.end()), line_bytes, find)) {
     double all = std::max(static_cast<double>(here.holder->bytes) / static_cast<double>(line_bytes), 1.0);
     // Traces are of workgroups in the midst of equal parts: an eighth may lie on either side.
     constexpr double beside = 4.0 / 3;
@@ -123,7 +127,9 @@ void add_gathered(std::unordered_map<std::uint64_t, unsigned>& sharers, const st
       const double touched = beside * static_cast<double>(span->second.end - span->second.first);
       if (touched < of_many_arrays * all) all = touched;
     }
-    const auto readers = static_cast<unsigned>(std::min(static_cast<double>(here.lines.size()) / all, 1.0) * of_die);
+    double read = 0;  // by a workgroup
+    for (const std::uint64_t line : here.lines) read += lines.at(line);
+    const auto readers = static_cast<unsigned>(std::min(read / all, 1.0) * of_die);
     if (readers < 2) continue;
     for (const std::uint64_t line : here.lines) sharers[line] = std::max(sharers[line], readers);
   }
@@ -271,36 +277,42 @@ Neighbours neighbours_of_seed(const Whole& whole, const Seed& seed, const std::u
 }
 
 // What stands beside the seed's workgroup has lines of its own, and no trace shows who else reads them. Where it has as many
-// as the seed's has that it does not read, they are shared like those: products of tiles share one factor with the next
-// row, the other with the next column.
-void add_lines_beside(Neighbours& neighbours, const std::unordered_set<std::uint64_t>& lines,
+// of an allocation as the seed's has that it does not read, they are shared like those: products of tiles share one factor
+// with the next row, the other with the next column.
+void add_lines_beside(Neighbours& neighbours, const Whole& whole, const std::unordered_set<std::uint64_t>& lines,
                       const std::unordered_set<std::uint64_t>& beside) {
-  std::vector<unsigned> readers;  // of the seed's
-  for (const std::uint64_t line : lines) {
-    if (beside.contains(line)) continue;
-    const auto shared = neighbours.sharers.find(line);
-    readers.push_back(shared == neighbours.sharers.end() ? 1 : shared->second);
+  if (!whole.memory->find) return;
+  const auto line_bytes = static_cast<std::uint64_t>(whole.rules->line.cycles());
+  const auto without = [&](const std::unordered_set<std::uint64_t>& all,
+                           const std::unordered_set<std::uint64_t>& others) {
+    std::vector<std::uint64_t> alone;
+    std::ranges::copy_if(all, std::back_inserter(alone), [&](std::uint64_t line) { return !others.contains(line); });
+    return by_allocation(alone, line_bytes, whole.memory->find);
+  };
+  const auto of_seed = without(lines, beside);
+  for (const auto& [base, there] : without(beside, lines)) {
+    const auto here = of_seed.find(base);
+    if (here == of_seed.end()) continue;
+    const auto [fewer, more] = std::minmax(here->second.lines.size(), there.lines.size());
+    constexpr std::size_t part = 8;
+    if (more - fewer > more / part) continue;
+    std::vector<unsigned> readers;
+    std::ranges::transform(here->second.lines, std::back_inserter(readers), [&](std::uint64_t line) {
+      const auto shared = neighbours.sharers.find(line);
+      return shared == neighbours.sharers.end() ? 1U : shared->second;
+    });
+    const auto middle = readers.begin() + static_cast<std::ptrdiff_t>(readers.size() / 2);
+    std::ranges::nth_element(readers, middle);
+    if (*middle == 1) continue;
+    for (const std::uint64_t line : there.lines) neighbours.sharers[line] = *middle;
   }
-  const auto both = lines.size() - readers.size();
-  const auto others = beside.size() - both;
-  constexpr std::size_t part = 8;
-  if (readers.empty() || std::max(others, readers.size()) - std::min(others, readers.size()) > others / part) return;
-  const auto middle = readers.begin() + static_cast<std::ptrdiff_t>(readers.size() / 2);
-  std::ranges::nth_element(readers, middle);
-  if (*middle == 1) return;
-  for (const std::uint64_t line : beside)
-    if (!lines.contains(line)) neighbours.sharers[line] = *middle;
 }
 
-// `lines`: of the seed's workgroup and of what stands beside it, `own` of them the seed's.
-void add_caches(Neighbours& neighbours, const Whole& whole, const std::unordered_set<std::uint64_t>& lines,
-                std::size_t own, unsigned resident) {
-  // Workgroups as many as read these lines in turn.
-  const double part = lines.empty() ? 1 : static_cast<double>(own) / static_cast<double>(lines.size());
-  add_gathered(neighbours.sharers, lines, part * resident / neighbours.l2_part,
+void add_caches(Neighbours& neighbours, const Whole& whole, const PartsByLine& lines, unsigned resident) {
+  add_gathered(neighbours.sharers, lines, resident / neighbours.l2_part,
                static_cast<std::uint64_t>(whole.rules->line.cycles()), whole.memory->find, whole.spans);
   const double of_die = std::ceil(static_cast<double>(whole.shape->total()) / static_cast<double>(whole.target->xcds));
-  neighbours.in_l2 = left_in_l2(*whole.memory, lines, neighbours.sharers, part * of_die,
+  neighbours.in_l2 = left_in_l2(*whole.memory, lines, neighbours.sharers, of_die,
                                 whole.rules->l2_bytes.value / whole.rules->line.value);
 }
 
@@ -354,13 +366,15 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
       shared_lines += lines.empty() ? 0 : static_cast<double>(request.neighbours.sharers.size()) / lines.size();
       ++with_neighbours;
     }
-    auto lines_of_unit = lines;
+    PartsByLine of_unit;
+    for (const std::uint64_t line : lines) of_unit[line] = 1;
     if (resident > 1) {
-      auto beside = lines_of(*request.workgroups[1]);
-      add_lines_beside(request.neighbours, lines, beside);
-      lines_of_unit.merge(beside);
+      const auto beside = lines_of(*request.workgroups[1]);
+      add_lines_beside(request.neighbours, whole, lines, beside);
+      for (auto& [line, part] : of_unit) part = beside.contains(line) ? 1 : 0.5;
+      for (const std::uint64_t line : beside) of_unit.try_emplace(line, 0.5);
     }
-    add_caches(request.neighbours, whole, lines_of_unit, lines.size(), resident);
+    add_caches(request.neighbours, whole, of_unit, resident);
     auto unit = run_compute_unit(program, request);
     if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
     if (timeline != 0 && grid.units.empty()) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -134,18 +135,18 @@ std::vector<LineRange> WriteLog::left_in_last_level(int device, const timing::Me
   return sorted_and_apart(std::move(left));
 }
 
-std::unordered_set<std::uint64_t> left_in_l2(const LaunchMemory& memory, const std::unordered_set<std::uint64_t>& lines,
+std::unordered_set<std::uint64_t> left_in_l2(const LaunchMemory& memory, const PartsByLine& lines,
                                              const std::unordered_map<std::uint64_t, unsigned>& sharers,
                                              double workgroups_of_die, double l2_lines) {
   if (!memory.warm) return {};
   double touched = 0;
-  for (const std::uint64_t line : lines) {
+  for (const auto& [line, part] : lines) {
     const auto shared = sharers.find(line);
-    touched += shared == sharers.end() ? 1.0 : 1.0 / shared->second;
+    touched += shared == sharers.end() ? part : part / shared->second;
   }
   if (touched * workgroups_of_die > l2_lines) return {};
   std::unordered_set<std::uint64_t> left;
-  std::ranges::copy_if(lines, std::inserter(left, left.end()),
+  std::ranges::copy_if(lines | std::views::keys, std::inserter(left, left.end()),
                        [&](std::uint64_t line) { return !holds(memory.written, line); });
   return left;
 }
