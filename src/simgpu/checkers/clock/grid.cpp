@@ -243,21 +243,24 @@ struct Whole {
   }
 };
 
-Whole whole_of(const Program& program, const GridShape& shape, std::span<const WorkgroupTrace> traces,
+// `spread`: the traced workgroups stand in the midst of equal parts of the launch, so that they show what it touches.
+Whole whole_of(const Program& program, const GridShape& shape, std::span<const WorkgroupTrace> traces, bool spread,
                const LaunchMemory& memory, unsigned resident) {
   const boards::Board& target = program.target();
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const Neighbours neighbours = neighbours_of(target, shape.total(), resident);
   const std::uint64_t at_a_time = std::uint64_t{neighbours.compute_units} * resident;
-  return {.target = &target,
-          .shape = &shape,
-          .rules = &program.timing().memory,
-          .traces = traces,
-          .memory = &memory,
-          .sharing = sharing_of(target, shape, std::min(shape.total(), at_a_time) / dies),
-          // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one.
-          .rows_side_by_side = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0,
-          .spans = spans_of(traces, static_cast<std::uint64_t>(program.timing().memory.line.cycles()), memory.find)};
+  return {
+      .target = &target,
+      .shape = &shape,
+      .rules = &program.timing().memory,
+      .traces = traces,
+      .memory = &memory,
+      .sharing = sharing_of(target, shape, std::min(shape.total(), at_a_time) / dies),
+      // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one.
+      .rows_side_by_side = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0,
+      .spans = spread ? spans_of(traces, static_cast<std::uint64_t>(program.timing().memory.line.cycles()), memory.find)
+                      : Spans()};
 }
 
 // What a workgroup of the sample shares with others, and finds in caches. `alike`: how many do as much as it.
@@ -344,7 +347,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const std::uint64_t units = units_of(target);
   grid.resident = static_cast<unsigned>(
       std::clamp<std::uint64_t>((grid.workgroups + units - 1) / units, 1, grid.occupancy.workgroups));
-  const Whole whole = whole_of(program, shape, traces, memory, grid.resident);
+  const Whole whole = whole_of(program, shape, traces, survey == nullptr, memory, grid.resident);
   double shared_lines = 0;
   std::size_t with_neighbours = 0;
   double steady = 0;
