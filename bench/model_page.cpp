@@ -178,9 +178,10 @@ now. Each change of the clock since then stands here, with its reason and what w
 | the last level cache has what the launches before wrote | it is a cache of memory, for all dies | no row waits between launches |
 | a line that is on its way is waited for, whoever asked for it | so caches work; a chain took 216 microseconds alone and 71 beside others | those 30 kernels, which moved by 0.7 % at most |
 | a launch ends with its last workgroup where all run at once, and nobody takes less than the busiest level of memory | what "end" means; transforms and filters on an MI300A that took 1.4 to 2 times what was predicted | whole kernels and those 30, which it moved by less than a tenth of a percent |
+| a die begins a workgroup every 6.1 cycles at the fastest | launches of floydwarshall on an MI300A, which is not scored | small rows of that machine; no row here has more workgroups than places |
 | workgroups beside each other on a compute unit find both one's lines in L2, and share them | one's lines were looked for only; products on an MI300A | that of Triton's rows of gfx942 one gets worse, +5.3 to +22.1 %, and one better, +9.9 to +7.1 %; FlyDSL's and AITER's stay |
 
-No constant was moved to bring a row of this list closer. `memory.mall_rate` of gfx942 and `launch.dependent` are made of rows of that other page, and are no evidence there. An anchor that becomes the target of a change is a constant from then on: it goes to the list of anchors no more.
+No constant was moved to bring a row of this list closer. `memory.mall_rate` of gfx942, `launch.dependent` and `launch.workgroup` are made of rows of that other page, and are no evidence there. An anchor that becomes the target of a change is a constant from then on: it goes to the list of anchors no more.
 `memory.memory_rate` of gfx950 is such a constant. It is the published rate of one decode call, and stands beside that call in
 [predicted_decode.md](../bench/predicted_decode.md).
 )";

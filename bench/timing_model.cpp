@@ -135,11 +135,8 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* Where workgroups stand that were chosen by their work. What they touch of an array is taken for all that the launch touches, and they may stand side by side: `cache_append` with rotary on gfx942
-  comes to 1.57 times what memory delivers.
-* Which lines of the workgroup beside are its own. Where it reads as many as the sampled one, all are shared like the middle one of those, its own rows among them.
-* Neighbours on both sides. A sampled head whose neighbour on the next die has other keys fetches its keys alone, though the one before shares them, and the launch ends with it:
-  `attention_forward bf16 b16 q64 k2048 h32/8 d128` takes 236,018 cycles with 64 rows a workgroup, and 160,164 with 32.
+* How many dies read a line, where a few workgroups side by side do. One neighbour on another die is looked at: what both read is taken to be read on each die that has
+  workgroups of the grid's first dimension, eight of eight, though heads in groups of four make it four.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
 * L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address
@@ -150,7 +147,6 @@ repositories.
 * What makes a SIMD issue at half rate for hundreds of cycles now and then. Traces show it and do not say why.
 * The pause of the matrix pipe at a wait between its instructions. AMD's notes see it: 71.4 to 76.2 % busy for ten waits less in a loop of 64 products.
 * Vector instructions of three operands that meet data on its way from LDS. AMD's notes: 89.5 to 93.7 % busy when 64 of them were moved, or made of two.
-* A bound on how fast workgroups begin. Measured rows of small ones say 6.1 cycles of a die for each ([silicon-score.md](silicon-score.md#by-program)).
 * What a launch costs before its first cycle, and the overlap of a workgroup's beginning with the end of the workgroup before it.
 * Data: a product of zeros takes as long as any other.
 

@@ -96,6 +96,7 @@ void for_each_figure(const Timing& timing, const Visit& visit) {
   visit("memory.write_back", "cycles", memory.write_back);
   visit("memory.invalidate", "cycles", memory.invalidate);
   visit("launch.dependent", "cycles", timing.launch.dependent);
+  visit("launch.workgroup", "cycles", timing.launch.workgroup);
   if (!timing.power.known()) return;
   visit("power.idle", "MHz", timing.power.idle);
   visit("power.slope", "MHz a percent", timing.power.slope);

@@ -13,8 +13,13 @@ inline constexpr LaunchRules stream = {
         "between 800 and 2,400: MI300A rows of sarchlab/mgpusim (d01e70d5) at 2.1 GHz. By their slopes one more launch "
         "takes 3,964 cycles of floydwarshall and 2,803 of bitonicsort, and 1,600 to 2,000 of them are the kernel's, by "
         "this model or a simpler one; its authors fitted 1,800"),
+    .workgroup =
+        derived(6.1,
+                "MI300A rows of sarchlab/mgpusim (d01e70d5): floydwarshall of 512 to 4,096 nodes, by the slope "
+                "of a launch's time over its workgroups of one wave, whatever the size"),
 };
 // A target without a figure of its own carries it over.
-inline constexpr LaunchRules stream_elsewhere = {.dependent = carried_over(stream.dependent)};
+inline constexpr LaunchRules stream_elsewhere = {.dependent = carried_over(stream.dependent),
+                                                 .workgroup = carried_over(stream.workgroup)};
 
 }  // namespace wavejit::timing

@@ -133,6 +133,7 @@ struct MemoryRules {
 // Launches of one stream.
 struct LaunchRules {
   Figure dependent;  // cycles between the end of a launch and the beginning of one that waits for it
+  Figure workgroup;  // cycles between the beginnings of two workgroups of a die, at the least
 };
 
 // The engine clock of a GPU at its power limit while it runs attention: MHz = idle − slope × percent of matrix-busy

@@ -235,6 +235,7 @@ TEST(MemoryPath, StoresCostTheRateOfMemory) {
   EXPECT_NEAR(path.write_back_cycles(done), room * line_cycles, 1000);
   EXPECT_EQ(path.counts().written, 4096U);
   EXPECT_NEAR(path.busiest_cycles(), 4096 * line_cycles, 1);
+  EXPECT_EQ(path.counts().of_l1, 0) << "a store goes by, and L1 bounds none";
   // A line that is written again before it has left counts once.
   path.store(done, std::array<std::uint64_t, 1>{4095}, 0);
   EXPECT_EQ(path.counts().written, 4096U);

@@ -29,7 +29,7 @@ std::uint64_t units_of(const boards::Board& target) {
   return static_cast<std::uint64_t>(target.compute_units / boards::compute_units_of_place(target));
 }
 
-// Workgroups go round the dies by linear id; on a die each goes to the place that is free first.
+// Workgroups go round the dies by linear id; on a die each goes to the place that is free first, one after the other.
 struct Dispatch {
   std::uint64_t cycles = 0;
   std::uint64_t taken = 0;  // cycles of all places
@@ -38,17 +38,22 @@ struct Dispatch {
 // What each workgroup takes of its place, and what of the pipes: both are known of the sample, and follow the same rule
 // to all others.
 template <typename Durations>
-Dispatch dispatch(const boards::Board& target, const GridShape& shape, unsigned resident, const Durations& durations,
+Dispatch dispatch(const Program& program, const GridShape& shape, unsigned resident, const Durations& durations,
                   const Durations& pipes) {
+  const boards::Board& target = program.target();
+  const double apart = program.timing().launch.workgroup.value;
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const std::uint64_t places = units_of(target) / dies * resident;
   Dispatch all;
   for (std::uint64_t die = 0; die < dies; ++die) {
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> free;
     for (std::uint64_t i = 0; i < places; ++i) free.push(0);
+    double next = 0;
     for (std::uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
       const std::uint64_t cycles = durations.of(workgroup);
-      const std::uint64_t end = free.top() + cycles;
+      const double begin = std::max(static_cast<double>(free.top()), next);
+      next = begin + apart;
+      const std::uint64_t end = static_cast<std::uint64_t>(begin) + cycles;
       free.pop();
       free.push(end);
       all.cycles = std::max(all.cycles, end);
@@ -279,9 +284,21 @@ Neighbours neighbours_of_seed(const Whole& whole, const Seed& seed, const std::u
   return neighbours;
 }
 
+// How many read a line, of the middle one of some; those that are not among `readers` are read by one.
+unsigned middle_of(const std::unordered_map<std::uint64_t, unsigned>& readers, std::span<const std::uint64_t> lines) {
+  std::vector<unsigned> counts;
+  std::ranges::transform(lines, std::back_inserter(counts), [&](std::uint64_t line) {
+    const auto found = readers.find(line);
+    return found == readers.end() ? 1U : found->second;
+  });
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  return *middle;
+}
+
 // What stands beside the seed's workgroup has lines of its own, and no trace shows who else reads them. Where it has as many
-// of an allocation as the seed's has that it does not read, they are shared like those: products of tiles share one factor
-// with the next row, the other with the next column.
+// of an allocation as the seed's has that it does not read, they are shared like those, on its die and by others:
+// products of tiles share one factor with the next row, the other with the next column.
 void add_lines_beside(Neighbours& neighbours, const Whole& whole, const std::unordered_set<std::uint64_t>& lines,
                       const std::unordered_set<std::uint64_t>& beside) {
   if (!whole.memory->find) return;
@@ -299,15 +316,11 @@ void add_lines_beside(Neighbours& neighbours, const Whole& whole, const std::uno
     const auto [fewer, more] = std::minmax(here->second.lines.size(), there.lines.size());
     constexpr std::size_t part = 8;
     if (more - fewer > more / part) continue;
-    std::vector<unsigned> readers;
-    std::ranges::transform(here->second.lines, std::back_inserter(readers), [&](std::uint64_t line) {
-      const auto shared = neighbours.sharers.find(line);
-      return shared == neighbours.sharers.end() ? 1U : shared->second;
-    });
-    const auto middle = readers.begin() + static_cast<std::ptrdiff_t>(readers.size() / 2);
-    std::ranges::nth_element(readers, middle);
-    if (*middle == 1) continue;
-    for (const std::uint64_t line : there.lines) neighbours.sharers[line] = *middle;
+    for (auto* const readers : {&neighbours.sharers, &neighbours.dies}) {
+      const unsigned middle = middle_of(*readers, here->second.lines);
+      if (middle == 1) continue;
+      for (const std::uint64_t line : there.lines) (*readers)[line] = middle;
+    }
   }
 }
 
@@ -339,6 +352,7 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   const boards::Board& target = program.target();
   GridResult grid;
   grid.workgroups = shape.total();
+  if (grid.workgroups == 0) return std::unexpected("the launch has no workgroup");
   grid.occupancy = occupancy_of(target, shape.vgprs, shape.lds_bytes, shape.waves);
   if (grid.occupancy.workgroups == 0) {
     return std::unexpected(std::format("no workgroup of {} waves with {} registers and {} bytes of LDS fits {}",
@@ -412,10 +426,10 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.steady_matrix_busy = steady / timed;
   Dispatch all;
   if (survey == nullptr) {
-    all = dispatch(target, shape, grid.resident, Durations(grid.sample, shape.workgroups),
+    all = dispatch(program, shape, grid.resident, Durations(grid.sample, shape.workgroups),
                    Durations(pipe_cycles, shape.workgroups));
   } else {
-    all = dispatch(target, shape, grid.resident, DurationsByWork(grid.sample, *survey),
+    all = dispatch(program, shape, grid.resident, DurationsByWork(grid.sample, *survey),
                    DurationsByWork(pipe_cycles, *survey));
   }
   grid.cold_cycles = cold_cycles(program.timing());

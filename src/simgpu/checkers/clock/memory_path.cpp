@@ -162,13 +162,17 @@ std::size_t MemoryPath::missing(std::span<const std::uint64_t> lines, std::uint6
       std::ranges::count_if(lines, [&](std::uint64_t line) { return !l1_[unit].has(of_instance(line, instance)); }));
 }
 
+double MemoryPath::pass_l1(double now, std::size_t unit, double part) {
+  counts_.of_l1 += part;
+  return l1_rate_[unit].take(now, part);
+}
+
 double MemoryPath::load(double start, std::span<const std::uint64_t> lines, std::uint64_t instance, std::size_t unit,
                         double part) {
   double done = start + rules_->l1_latency.value;
-  counts_.spared += (1 - part) * static_cast<double>(lines.size());
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
-    const double at_l1 = l1_rate_[unit].take(start, part);
+    const double at_l1 = pass_l1(start, unit, part);
     const auto [is_there, ready] = l1_[unit].touch(of_instance(line, instance));
     if (is_there) {
       ++counts_.l1_hits;
@@ -214,9 +218,10 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
   for (const std::uint64_t line : lines) {
     ++counts_.lines;
     ++counts_.memory;
-    seen_.try_emplace(line, 0.0);
     use_idle_memory(start);
     const double there = memory_rate_.take(mall_rate_.take(l2_rate_.take(start)));
+    double& seen = seen_[line];
+    seen = std::max(seen, there);
     done = std::max(done, write_back(there, Fabric::passed));
   }
   return done + rules_->memory_latency.value;
@@ -224,11 +229,10 @@ double MemoryPath::atomic(double start, std::span<const std::uint64_t> lines) {
 
 double MemoryPath::coherent_load(double start, std::span<const std::uint64_t> lines, std::size_t unit, double part) {
   double done = start;
-  counts_.spared += (1 - part) * static_cast<double>(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ++counts_.lines;
     ++counts_.mall_hits;
-    done = mall_rate_.take(l2_rate_.take(l1_rate_[unit].take(start, part)));
+    done = mall_rate_.take(l2_rate_.take(pass_l1(start, unit, part)));
   }
   return done + rules_->mall_latency.value;
 }
@@ -258,8 +262,7 @@ double MemoryPath::busiest_cycles() const {
   return std::max({passed * memory_rate_.cycles_a_line,
                    (passed + static_cast<double>(counts_.mall_hits)) * mall_rate_.cycles_a_line,
                    static_cast<double>(counts_.lines - counts_.l1_hits) * l2_rate_.cycles_a_line,
-                   (static_cast<double>(counts_.lines) - counts_.spared) * l1_rate_.front().cycles_a_line /
-                       static_cast<double>(l1_rate_.size())});
+                   counts_.of_l1 * l1_rate_.front().cycles_a_line / static_cast<double>(l1_rate_.size())});
 }
 
 }  // namespace wavejit::simgpu::clock

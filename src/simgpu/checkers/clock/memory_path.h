@@ -61,7 +61,7 @@ struct Neighbours {
 
 struct MemoryCounts {
   std::uint64_t lines = 0;
-  double spared = 0;  // of those lines: halves that nobody wants do not leave L1
+  double of_l1 = 0;  // of those, what loads took from L1; a half that nobody wants does not leave it
   std::uint64_t l1_hits = 0;
   std::uint64_t l2_hits = 0;
   std::uint64_t mall_hits = 0;
@@ -125,6 +125,8 @@ class MemoryPath {
   enum class Fabric : std::uint8_t { ahead, passed };
   double write_back(double now, Fabric fabric = Fabric::ahead);
   void use_idle_memory(double now);
+  // When L1 has sent `part` of a line.
+  double pass_l1(double now, std::size_t unit, double part);
   double cycles_of_write_back() const;  // of a line
 
   const timing::MemoryRules* rules_;

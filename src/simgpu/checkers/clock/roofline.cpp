@@ -47,7 +47,7 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
   for (const ComputeUnitResult& unit : grid.units) {
     cycles += unit.cycles;
     memory.lines += unit.memory.lines;
-    memory.spared += unit.memory.spared;
+    memory.of_l1 += unit.memory.of_l1;
     memory.l1_hits += unit.memory.l1_hits;
     memory.mall_hits += unit.memory.mall_hits;
     memory.memory += unit.memory.memory;
@@ -62,8 +62,8 @@ Json roofline_json(const GridResult& grid, std::span<const StepCount> steps, con
       {"operations", operations},
       {"cycles", cycles},
       {"levels",
-       {level_json("L1", memory.lines - static_cast<std::uint64_t>(memory.spared), rules.l1_rate.value * together,
-                   rules.l1_rate, timing),
+       {level_json("L1", static_cast<std::uint64_t>(memory.of_l1), rules.l1_rate.value * together, rules.l1_rate,
+                   timing),
         level_json("L2", memory.lines - memory.l1_hits, rules.l2_rate.value / units_of_die, rules.l2_rate, timing),
         level_json("last level cache", memory.mall_hits + memory.memory + memory.written,
                    rules.mall_rate.value / units_of_die, rules.mall_rate, timing),

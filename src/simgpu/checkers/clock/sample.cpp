@@ -93,7 +93,7 @@ std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
     seeds.push_back({.workgroup = id,
                      .next = id + dies < all ? std::optional(id + dies) : std::nullopt,
                      .row = {},
-                     .across = id + 1 < all ? std::optional(id + 1) : std::nullopt});
+                     .across = (id ^ 1U) < all ? std::optional(id ^ 1U) : std::nullopt});
   return seeds;
 }
 
@@ -118,11 +118,19 @@ Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>
   }
   Seed seed{.workgroup = workgroup, .next = {}, .row = {}, .across = {}};
   if (to_row != dies && rows_on < grid[1]) seed.row = row;
-  seed.next = to_row == dies && row ? row : workgroup + dies < all ? std::optional(workgroup + dies) : std::nullopt;
+  if (to_row == dies) {
+    seed.next = row ? row : workgroup + dies < all ? std::optional(workgroup + dies) : std::nullopt;
+  } else {  // in its row: heads of one group may be what a die has of a row
+    const bool last = workgroup % to_row / dies + 1 == to_row / dies;
+    const std::uint64_t next = last ? workgroup - dies : workgroup + dies;
+    if (next < all) seed.next = next;
+  }
   // Side by side in the first dimension that has more than one place.
   const std::uint64_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
   const std::uint64_t place = workgroup % size;
-  if (size > 1) seed.across = place + 1 < size ? workgroup + 1 : workgroup - 1;
+  // The other of a pair: the heads of a group, two or four of them, lie in the same pair or pairs.
+  const std::uint64_t other = place ^ 1U;
+  if (size > 1) seed.across = other < size ? workgroup - place + other : workgroup - 1;
   return seed;
 }
 

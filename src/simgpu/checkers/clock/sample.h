@@ -17,7 +17,7 @@ namespace wavejit::simgpu::clock {
 // A workgroup that is timed, by its linear id, and others of its die whose lines say what the die's workgroups share.
 struct Seed {
   std::uint64_t workgroup = 0;
-  std::optional<std::uint64_t> next;  // the one that the die gets after it
+  std::optional<std::uint64_t> next;  // the one that the die gets after it, or before it where that one is in its row
   // One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
   // each, and only the next rows have the same.
   std::optional<std::uint64_t> row;
