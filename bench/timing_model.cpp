@@ -135,6 +135,8 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
+* A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
+  workgroups on 912 places takes 1.74 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
 * How many dies read a line, where a few workgroups side by side do. One neighbour on another die is looked at: what both read is taken to be read on each die that has
   workgroups of the grid's first dimension, eight of eight, though heads in groups of four make it four.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
