@@ -65,11 +65,11 @@ std::uint64_t chunks_a_run_of(const LatentProblem& problem, std::uint64_t sequen
 // than one of them should, two chunks already.
 constexpr attention::CostsOf<attention::MergeCosts> merge_costs[] = {
     {.target = "gfx942",
-     .costs = {.one = {.arrival = 4993, .turn = 1814, .bytes_a_cycle = 48, .all_bytes_a_cycle = 907},
-               .two = {.second_launch = 3275, .chunk = 179, .second_bytes_a_cycle = 2477}}},
+     .costs = {.one = {.arrival = 5011, .turn = 1786, .bytes_a_cycle = 49, .all_bytes_a_cycle = 829},
+               .two = {.second_launch = 3463, .chunk = 149, .second_bytes_a_cycle = 2165}}},
     {.target = "gfx950",
-     .costs = {.one = {.arrival = 5031, .turn = 1561, .bytes_a_cycle = 41, .all_bytes_a_cycle = 3707},
-               .two = {.second_launch = 3521, .chunk = 196, .second_bytes_a_cycle = 13167}}},
+     .costs = {.one = {.arrival = 5059, .turn = 1593, .bytes_a_cycle = 41, .all_bytes_a_cycle = 3830},
+               .two = {.second_launch = 3761, .chunk = 164, .second_bytes_a_cycle = 8008}}},
 };
 // What lists add to each: whoever merges looks up how many parts a row has.
 constexpr std::uint32_t list_arrival = 750;
