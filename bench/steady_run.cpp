@@ -54,7 +54,8 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   if (request.common_head) {
     const unsigned of_die = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
-      for (const std::uint64_t line : wave.lines) unit.neighbours.sharers[line] = of_die;
+      for (const std::uint64_t line : wave.lines)
+        unit.neighbours.sharers[line] = {.of_die = of_die, .of_unit = run.occupancy.workgroups, .one_for_copies = true};
   } else {
     // A head has workgroups on all dies.
     for (const model::WaveTrace& wave : recorder.traces().front().waves)

@@ -116,7 +116,8 @@ constinit const Timing rdna4 = {
                .cold_arguments = measured(1697, every),
                .write_back = guessed(574, gfx950_has),
                .invalidate = guessed(276, gfx950_has)},
-    .launch = stream_elsewhere,
+    .launch = {.dependent = carried_over(stream.dependent),
+               .workgroup = guessed(0, "nobody has published how fast it begins workgroups: at once")},
     .power = {},
     .lds = rdna4_lds,
 };

@@ -190,6 +190,28 @@ TEST_F(ProfileCommandTest, QueryBlocksOfAHeadShareItsKeysWithoutGroupsOfHeadsToo
   }
 }
 
+// Heads that share keys in groups, whose ends fall anywhere in the sample: as many rows and keys in other groups take
+// about the same, and no launch takes less than memory needs for all keys and values once. A sampled head whose
+// neighbours are of another group once fetched its keys alone; later pairs counted as eight, and lines twice.
+TEST_F(ProfileCommandTest, GroupsOfHeadsFetchTheirKeysOnce) {
+  const auto cycles_of = [&](int batch, int heads, int kv_heads, int keys) {
+    const Json told = json({"profile",
+                            "attention_forward bf16 b" + std::to_string(batch) + " q64 k" + std::to_string(keys) +
+                                " h" + std::to_string(heads) + "/" + std::to_string(kv_heads) + " d128",
+                            "--device", "sim:gfx950"});
+    EXPECT_EQ(told.at("launches").size(), 1U);
+    const double cycles = told["launches"][0].at("cycles").get<double>();
+    constexpr double of_memory = 2500;  // bytes a cycle
+    EXPECT_GT(cycles, 2.0 * batch * kv_heads * keys * 128 * 2 / of_memory) << batch << " " << heads << "/" << kv_heads;
+    return cycles;
+  };
+  const double pairs = cycles_of(64, 16, 8, 2048);
+  EXPECT_NEAR(cycles_of(32, 32, 16, 2048) / pairs, 1, 0.15);
+  EXPECT_NEAR(cycles_of(16, 64, 32, 2048) / pairs, 1, 0.15);
+  EXPECT_LT(cycles_of(16, 15, 5, 2048), 1.1 * cycles_of(16, 16, 8, 2048));
+  cycles_of(42, 12, 6, 4096);
+}
+
 // A table that has room for 131,072 keys, as a captured decode call has: the runs of keys that are there are the first
 // sixteenth of the launch. The clock once saw none of them, and said less than one chunk takes; later two of them on
 // each compute unit, where there is one. Workgroups start in order: the last sequence's begin behind 2,880 that find no

@@ -93,7 +93,8 @@ TEST(Grid, WorkgroupsThatTakeTurnsOnADieShareWithTheirOwnRowsOnly) {
       memory);
   EXPECT_EQ(grid.shared_lines, 1);
   ASSERT_EQ(grid.units.size(), 4U);
-  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 4);
+  // 128 workgroups of a die at a time read 32 heads' lines, which its 32 compute units pay for.
+  for (const clock::ComputeUnitResult& unit : grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup);
 }
 
 // As with groups of heads: all of a die's workgroups of one plane have the same keys.
@@ -102,10 +103,10 @@ TEST(Grid, WorkgroupsOfAPlaneShareWhatBothNeighboursRead) {
   const clock::GridResult grid = time_rows("v_mov_b32 v1, s4\nv_lshlrev_b32 v1, 13, v1", memory);
   EXPECT_EQ(grid.shared_lines, 1);
   ASSERT_EQ(grid.units.size(), 4U);
-  // Eight of each die at a time, on eight dies.
+  // A die reads the lines of 16 planes by 32 compute units, and memory is asked once for eight dies.
   for (const clock::ComputeUnitResult& unit : grid.units) {
-    EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8 / 8);
-    EXPECT_EQ(unit.memory.mall_hits, lines_of_workgroup / 8 - lines_of_workgroup / 8 / 8);
+    EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 2 / 8);
+    EXPECT_EQ(unit.memory.mall_hits, lines_of_workgroup / 2 - lines_of_workgroup / 2 / 8);
   }
 }
 
@@ -209,9 +210,9 @@ TEST(Grid, LinesOfTheWorkgroupBesideAreSharedAsTheSeedsAre) {
                   shape, clock::choose_sample(shape, 16, *boards::find_product("gfx950")), {memory.address()});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.resident, 4U);
-  // Each die has 128 workgroups at a time: four columns, 32 rows.
+  // Each die has 128 workgroups at a time on 32 compute units: four columns, 32 rows.
   for (const clock::ComputeUnitResult& unit : sampled.grid.units)
-    EXPECT_LE(unit.memory.memory + unit.memory.mall_hits, lines_of_workgroup) << unit.memory.memory;
+    EXPECT_EQ(unit.memory.memory + unit.memory.mall_hits, (4 + 32) * lines_of_workgroup / 32) << unit.memory.memory;
 }
 
 // As AITER's grid: x is a query block, eight of a head side by side on eight dies. No die has two that read the same,

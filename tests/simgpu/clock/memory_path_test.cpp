@@ -43,15 +43,20 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
 
 // Workgroups that replay one trace stand for others with lines of their own: none reads for another.
 TEST(MemoryPath, WorkgroupsThatReplayATraceReadTheirOwnLines) {
-  Neighbours neighbours = busy_units(304, 38);
-  neighbours.sharers[2] = 8;
-  MemoryPath path(rules(), neighbours);
-  for (std::uint64_t instance = 0; instance < 14; ++instance) {
-    path.load(0, std::array<std::uint64_t, 1>{1}, instance);
-    path.load(0, std::array<std::uint64_t, 1>{2}, instance);
-  }
-  EXPECT_EQ(path.counts().memory, 14U);
-  EXPECT_EQ(path.counts().l2_hits, 14U);
+  const auto counts_of = [](const LineReaders& readers) {
+    Neighbours neighbours = busy_units(304, 38);
+    neighbours.sharers[2] = readers;
+    MemoryPath path(rules(), neighbours);
+    for (std::uint64_t instance = 0; instance < 16; ++instance) {
+      path.load(0, std::array<std::uint64_t, 1>{1}, instance);
+      path.load(0, std::array<std::uint64_t, 1>{2}, instance);
+    }
+    EXPECT_EQ(path.counts().memory + path.counts().l2_hits, 32U);
+    return path.counts().memory;
+  };
+  EXPECT_EQ(counts_of({.of_die = 8}), 16U + 2) << "each has a line like it, which seven others of the die read";
+  EXPECT_EQ(counts_of({.of_die = 16, .of_unit = 16, .one_for_copies = true}), 16U + 1) << "nobody else reads it";
+  EXPECT_EQ(counts_of({.of_die = 608, .of_unit = 16, .one_for_copies = true}), 16U) << "one of 38 units fetches it";
 }
 
 // Rows of 4 KB, 32 bytes of each: a stride of a power of two goes round the sets of L1 as all do.
@@ -115,7 +120,7 @@ TEST(MemoryPath, RatesAreSharedWithTheOtherComputeUnits) {
 
 TEST(MemoryPath, WhatNeighboursReadTooIsFetchedOnceForAll) {
   Neighbours neighbours = busy_units(304, 38);
-  for (std::uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = 8;
+  for (std::uint64_t line = 0; line < 800; ++line) neighbours.sharers[line] = {.of_die = 8};
   MemoryPath path(rules(), neighbours);
   for (std::uint64_t line = 0; line < 800; ++line) path.load(0, std::array{line}, 0);
   EXPECT_EQ(path.counts().memory, 100U);
@@ -148,7 +153,7 @@ TEST(MemoryPath, WhatIsInvalidatedOnItsWayComesNoEarlier) {
 // Workgroups that follow one chain abreast wait for each of its lines as long as one alone does.
 TEST(MemoryPath, WhatAnotherAsksForTakesAsLong) {
   Neighbours neighbours;
-  for (std::uint64_t line = 0; line < 64; ++line) neighbours.sharers[line] = 8;
+  for (std::uint64_t line = 0; line < 64; ++line) neighbours.sharers[line] = {.of_die = 8};
   MemoryPath path(rules(), neighbours);
   for (std::uint64_t line = 0; line < 64; ++line) {
     const double begin = 10000.0 * static_cast<double>(line);
@@ -162,7 +167,7 @@ TEST(MemoryPath, WorkgroupsOfADieFillItsL2Together) {
     Neighbours neighbours;
     neighbours.l2_part = part;
     constexpr std::uint64_t lines = 4096;  // more than L1, an eighth of L2
-    for (std::uint64_t line = 0; shared && line < lines; ++line) neighbours.sharers[line] = 2;
+    for (std::uint64_t line = 0; shared && line < lines; ++line) neighbours.sharers[line] = {.of_die = 2};
     MemoryPath path(rules(), neighbours);
     for (std::uint64_t line = 0; line < lines; ++line) path.load(0, std::array{line}, 0);
     const std::uint64_t before = path.counts().l2_hits;

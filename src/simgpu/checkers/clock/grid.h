@@ -3,7 +3,6 @@
 // that the dispatcher would give it, and what they take is handed out to all workgroups in the order of dispatch.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <expected>
 #include <span>
@@ -14,17 +13,10 @@
 #include "simgpu/checkers/clock/launch_memory.h"
 #include "simgpu/checkers/clock/occupancy.h"
 #include "simgpu/checkers/clock/sample.h"
+#include "simgpu/checkers/clock/sharing.h"
 #include "simgpu/checkers/clock/survey.h"
 
 namespace wavejit::simgpu::clock {
-
-struct GridShape {
-  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
-  unsigned waves = 1;  // of a workgroup
-  unsigned vgprs = 0;
-  unsigned lds_bytes = 0;
-  std::uint64_t total() const { return std::uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
-};
 
 struct GridResult {
   Occupancy occupancy;
@@ -42,8 +34,6 @@ struct GridResult {
   std::vector<ComputeUnitResult> units;  // one for each of `sample`
 };
 
-// What else uses the memory of one of a launch's compute units, as far as the number of its workgroups says.
-Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident);
 // Before a launch's first instruction, and until its arguments are there.
 std::uint64_t cold_cycles(const timing::Timing& timing);
 

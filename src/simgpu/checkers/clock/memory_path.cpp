@@ -76,7 +76,10 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
 // Somebody else of the die fetched it, save for this compute unit's part.
 bool MemoryPath::fetched_by_another(std::uint64_t line) {
   const auto shared = neighbours_->sharers.find(line);
-  return shared != neighbours_->sharers.end() && ++shared_touches_[shared->second] % shared->second != 0;
+  if (shared == neighbours_->sharers.end()) return false;
+  const auto& [of_die, of_unit, one_for_copies] = shared->second;
+  const unsigned units = std::max((of_die + (of_unit / 2)) / of_unit, 1U);
+  return ++shared_touches_[units] % units != 0;
 }
 
 bool MemoryPath::fetched_by_another_die(std::uint64_t line) {
@@ -113,8 +116,10 @@ double MemoryPath::write_back_cycles(double end) {
 }
 
 std::uint64_t MemoryPath::beyond_l1(std::uint64_t line, std::uint64_t instance) const {
-  const bool is_shared = neighbours_->sharers.contains(line) || neighbours_->dies.contains(line);
-  return is_shared ? line : of_instance(line, instance);
+  const auto shared = neighbours_->sharers.find(line);
+  if (shared == neighbours_->sharers.end() && !neighbours_->dies.contains(line)) return of_instance(line, instance);
+  if (shared != neighbours_->sharers.end() && shared->second.one_for_copies) return line;
+  return of_instance(line, instance - (instance % neighbours_->traces));
 }
 
 Cache& MemoryPath::l2_of(std::uint64_t line) {

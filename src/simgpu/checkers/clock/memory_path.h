@@ -41,13 +41,21 @@ class Cache {
   std::uint64_t clock_ = 0;
 };
 
+// Workgroups that read one line.
+struct LineReaders {
+  unsigned of_die = 1;
+  unsigned of_unit = 1;         // of those, on this compute unit
+  bool one_for_copies = false;  // workgroups that replay one trace read the same line, and not each its own like it
+};
+
 // What the rest of the GPU does to the memory of one compute unit.
 struct Neighbours {
   unsigned compute_units = 1;         // that share memory and the last level cache
   unsigned compute_units_of_die = 1;  // that share an L2
+  unsigned traces = 1;                // that the workgroups of this one replay in turn
   double l2_part = 1;                 // of it, that workgroups of this one have for lines that nobody else reads
-  // Lines that other workgroups of the die read too: how many read them, which each pay for their part of the misses.
-  std::unordered_map<std::uint64_t, unsigned> sharers;
+  // Lines that other workgroups of the die read too, which each pay for their part of the misses.
+  std::unordered_map<std::uint64_t, LineReaders> sharers;
   // Lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
   // find it in the last level cache.
   std::unordered_map<std::uint64_t, unsigned> dies;
@@ -142,7 +150,7 @@ class MemoryPath {
   Rate mall_rate_;
   Rate memory_rate_;
   Rate release_rate_;                                           // a buffer_wbl2
-  std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of sharers
+  std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of compute units
   std::unordered_map<unsigned, std::uint64_t> die_touches_;     // by the number of dies
   double room_for_writes_ = 0;                                  // lines
   double to_write_back_ = 0;                                    // lines

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Who else of a launch reads the lines of a sampled workgroup, as far as traces of its neighbours show it: what a compute
+// unit pays for in full, what its die fetches once for several workgroups, and what comes once for several dies.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "simgpu/checkers/clock/launch_memory.h"
+#include "simgpu/checkers/clock/line_range.h"
+#include "simgpu/checkers/clock/memory_path.h"
+#include "simgpu/checkers/clock/sample.h"
+#include "simgpu/checkers/clock/trace.h"
+
+namespace wavejit::boards {
+struct Board;
+}
+
+namespace wavejit::simgpu::clock {
+
+struct GridShape {
+  std::array<std::uint32_t, 3> workgroups = {1, 1, 1};
+  unsigned waves = 1;  // of a workgroup
+  unsigned vgprs = 0;
+  unsigned lds_bytes = 0;
+  std::uint64_t total() const { return std::uint64_t{workgroups[0]} * workgroups[1] * workgroups[2]; }
+};
+
+// Compute units that share their waves are one.
+std::uint64_t units_of(const boards::Board& target);
+// What else uses the memory of one of a launch's compute units, as far as the number of its workgroups says.
+Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident);
+
+// What traces of a launch say of sharing. Good as long as the traces and the memory are.
+class LaunchSharing {
+ public:
+  // `resident`: workgroups of a compute unit. `spread`: the traced workgroups stand in the midst of equal parts of the
+  // launch, so that they show what it touches.
+  LaunchSharing(const boards::Board& target, const GridShape& shape, const timing::MemoryRules& rules,
+                std::span<const Seed> seeds, std::span<const WorkgroupTrace> traces, bool spread,
+                const LaunchMemory& memory, unsigned resident);
+
+  // Null where the workgroup was not traced.
+  const WorkgroupTrace* trace_of(std::optional<std::uint64_t> workgroup) const;
+  // The traces of a compute unit that has the seed's workgroup, and what is like it, beside it.
+  std::vector<const WorkgroupTrace*> residents_of(const Seed& seed, unsigned resident) const;
+  // What else uses the memory of that compute unit. `alike`: how many workgroups do as much as the seed's.
+  Neighbours neighbours_of_unit(const Seed& seed, std::span<const WorkgroupTrace* const> residents,
+                                std::uint64_t alike) const;
+  // Which part of a workgroup's lines neighbours on its die read, too; none where there is no neighbour.
+  std::optional<double> shared_part(const Seed& seed) const;
+
+ private:
+  using Lines = std::unordered_set<std::uint64_t>;
+  using Counts = std::unordered_map<std::uint64_t, unsigned>;  // readers by line
+  // Who reads a seed's lines: workgroups of its die, and dies.
+  struct Readers {
+    Counts die;
+    Counts dies;
+  };
+  // How many of the workgroups that a die has at a time read a line, by which neighbours read it.
+  struct ByNeighbour {
+    unsigned next = 1;  // the next of the die alone: a row's
+    unsigned row = 1;   // the next row alone: those of the same x and z
+    unsigned both = 1;  // those of the same z
+  };
+
+  ByNeighbour by_neighbour(std::uint64_t of_die) const;
+  Readers readers_of(const Seed& seed) const;
+  void take_from_others(std::vector<Readers>& all, std::span<const Seed> seeds) const;
+  void bound(Readers& readers, const Lines& lines, double workgroups) const;
+  double lines_read(std::uint64_t base, const LinesOfAllocation& here) const;
+  void add_lines_beside(Readers& readers, const Lines& lines, const Lines& beside) const;
+  void add_gathered(Counts& readers, const PartsByLine& lines, double of_die) const;
+  std::map<std::uint64_t, LinesOfAllocation> by_allocation_of(std::span<const std::uint64_t> lines) const;
+
+  const boards::Board* target_;
+  const GridShape* shape_;
+  const timing::MemoryRules* rules_;
+  std::span<const WorkgroupTrace> traces_;
+  const LaunchMemory* memory_;
+  bool spread_;
+  ByNeighbour by_neighbour_;
+  bool rows_side_by_side_ = false;                           // on a compute unit
+  std::map<std::uint64_t, LineRange> spans_;                 // what the launch touches, by the allocation's base
+  std::unordered_map<std::uint64_t, Readers> of_seeds_;      // by the seed's workgroup
+  std::unordered_map<std::uint64_t, double> lines_by_base_;  // of a traced workgroup, in the mean
+};
+
+}  // namespace wavejit::simgpu::clock
