@@ -69,6 +69,7 @@ repositories.
 | RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
 | AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
 | LLVM: scheduling model, hazard recognizer | – | passes, wait states |
+| sarchlab/mgpusim, programs timed between events | MI300A | what one more launch takes, how fast workgroups begin, what events cost: [silicon-score.md](silicon-score.md#rows-that-are-no-evidence) |
 | code objects of AITER | – | what stands between two matrix instructions of a loop that AMD has tuned |
 
 ## The model
@@ -86,7 +87,7 @@ repositories.
   joins the queue when its data arrives. Results come in order, counters count them, `s_waitcnt` waits.
 * **Vector memory.** Requests stand in a queue. An address unit takes four lanes at a time, or sixteen where a lane has up to 4 bytes. It takes a cycle for each line
   that these lanes touch. The bytes on their way are limited. Then come L1, which passes on the halves of lines that somebody wants, and the compute unit's equal share of the rates of L2, of the die's transfers to and from the last level
-  cache and memory, which reads and writes share, and of memory. Each of the workgroups that replay one trace has lines of its own, but for those that neighbours read, too. Sets of caches are chosen by mixed bits of
+  cache and memory, which reads and writes share, and of memory. Each of the workgroups that replay one trace has lines of its own, but for those that more workgroups read than a die has compute units. Sets of caches are chosen by mixed bits of
   the line's number.
 * **Scalar memory.** Scalar loads have a cache of their own on CDNA, with lines as long as L1's; what it lacks comes from L2 and beyond. Arguments are there: the first load of them is counted once, at
   the beginning of the launch. On gfx1201 every scalar load takes the same.
@@ -94,9 +95,11 @@ repositories.
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines on their way.** Who asks for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both, and takes as long for each as for one alone: they are taken to ask at the same time. Neighbours are looked for in two places:
-  the workgroup that the die gets next, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
+  the workgroup beside it in the die's part of a row of the grid, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
   its lines with its other query blocks. Where a die's workgroups together read more lines of an array than it has, as when each gathers from all of it, its lines have
-  several readers, too. Lines of the workgroup that stands beside on a compute unit are shared as the sampled one's are, where it has as many that the sampled one does not read; an array is an allocation, or what the launch touches of one that is more than twice as large. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, comes from memory for one die. The other dies find that line
+  several readers, too. A workgroup that stands beside the sampled one on a compute unit reads lines that the sampled one does not. Where these are as many of an array as the sampled one alone
+  reads, within an eighth, they are shared like those. An array is an allocation, or what the launch touches of one that is more than twice as large. No more workgroups share a line than read it in the mean, by what all of them read of the array. Where one of the
+  sample sees an array shared, it is for all of the sample: the last head of a group has a neighbour of another one. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, the other one of a pair, comes from memory for one die. The other dies find that line
   in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
@@ -112,7 +115,7 @@ repositories.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
   displaced. A wave ends when its stores have arrived.
 * **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds
-  `launch.dependent` for each launch that waits.
+  `launch.dependent` for each launch that waits. A die begins no two workgroups at once: `launch.workgroup` lies between them, 6.1 cycles on gfx942 and gfx950.
 * **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
@@ -126,8 +129,7 @@ repositories.
   stand side by side. Up to twelve workgroups, of the least work to the most, are timed, each beside workgroups like it. All others take time in proportion to
   their work.
 * **What a sample can miss.** A dimension with more places than were counted is known at some of them: one long sequence in the midst of hundreds may be missed. When a
-  kernel has matrix instructions and its sample ran none, the report says so as a doubt. Compute units that run on alone at the end keep their equal share of
-  memory. A real GPU would give them more.
+  kernel has matrix instructions and its sample ran none, the report says so as a doubt.
 
 **Not in the model:**
 
@@ -136,9 +138,8 @@ repositories.
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
 * A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
-  workgroups on 912 places takes 1.74 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
-* How many dies read a line, where a few workgroups side by side do. One neighbour on another die is looked at: what both read is taken to be read on each die that has
-  workgroups of the grid's first dimension, eight of eight, though heads in groups of four make it four.
+  workgroups on 912 places takes 1.73 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
+* How many read each line of an allocation of which some lines are read often and others once. The mean of all of them bounds each.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
 * L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address
