@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who else of a launch reads the lines of a sampled workgroup, as far as traces of its neighbours show it: what a compute
+// The other readers of a sampled workgroup's lines, as far as traces of its neighbours show them: what a compute
 // unit pays for in full, what its die fetches once for several workgroups, and what comes once for several dies.
 #pragma once
 
@@ -59,7 +59,7 @@ class LaunchSharing {
  private:
   using Lines = std::unordered_set<std::uint64_t>;
   using Counts = std::unordered_map<std::uint64_t, unsigned>;  // readers by line
-  // Who reads a seed's lines: workgroups of its die, and dies.
+  // Readers of a seed's lines: workgroups of its die, and dies.
   struct Readers {
     Counts die;
     Counts dies;
