@@ -80,21 +80,23 @@ struct Answers {
   }
   // As if the call brought no workspace: whoever asks for the size has none yet.
   static Result<std::size_t> workspace(const Engine& engine, const Arguments* arguments) {
-    const auto is_good = Calls::plan(engine, arguments);
-    if (!is_good) return std::unexpected(is_good.error());
-    Arguments without = *arguments;
-    without.head.size = sizeof without;  // a larger struct ends with zeros, which were looked at
-    if constexpr (requires { without.split; }) {
-      without.split.workspace = nullptr;
-      without.split.workspace_bytes = 0;
+    const auto plan = Calls::plan(engine, arguments);
+    if (!plan) return std::unexpected(plan.error());
+    if constexpr (requires { arguments->split; }) {
+      if (arguments->split.workspace != nullptr) {
+        Arguments without = *arguments;
+        without.head.size = sizeof without;  // a larger struct ends with zeros, which were looked at
+        without.split.workspace = nullptr;
+        without.split.workspace_bytes = 0;
+        return workspace(engine, &without);
+      }
     }
-    return asked<std::size_t>(engine, &without, [&](auto& call) -> Result<std::size_t> {
-      if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
-      if constexpr (requires { Calls::workspace(engine, *is_good); })
-        return Calls::workspace(engine, *is_good);
-      else
-        return call.workspace_bytes;
-    });
+    typename Calls::Call call(*arguments, *plan, engine.target_row(), engine.toggles());
+    if (auto supported = engine.supports(call); !supported) return std::unexpected(supported.error());
+    if constexpr (requires { Calls::workspace(engine, *plan); })
+      return Calls::workspace(engine, *plan);
+    else
+      return call.workspace_bytes;
   }
   static Result<std::string> describe(const Engine& engine, const Arguments* arguments) {
     return asked<std::string>(engine, arguments, [&](const auto& call) -> Result<std::string> {
