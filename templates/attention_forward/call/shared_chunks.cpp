@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/shared_chunks.h"
 
+#include <string_view>
+
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_forward/call/route.h"
@@ -8,21 +10,24 @@
 
 namespace wavejit::attention_forward {
 
-bool may_share(const AttentionShape& shape) {
-  return shape.query_rows == QueryRows::up_to_32 && shape.rows != QueriesOf::many && !shape.mixed &&
-         shape.cache == CacheType::as_queries && !shape.narrow_queries && !shape.integers && !shape.vectorised &&
-         !shape.listed && !shape.block_lists && !shape.trans_any() && !is_padded({shape.head_dim_qk, shape.head_dim_v});
-}
+namespace {
 
-std::string_view why_chunks_of_their_own(const AttentionShape& shape, const targets::Target& target, bool split) {
+// Why waves share chunks of such words on no target; empty: they do on some.
+std::string_view why_never_shared(const AttentionShape& shape) {
   if (shape.listed || shape.block_lists) return "lists of keys are walked by one wave each";
   if (shape.integers || shape.cache != CacheType::as_queries || shape.narrow_queries)
     return "no kernel of 8 bits shares them";
   if (shape.vectorised) return "no kernel of vectorised pages shares them";
   if (shape.trans_any()) return "rows whose dims are not contiguous are loaded by one wave each";
   if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "no kernel of head dims that tiles pad shares them";
-  if (!can_share(shape, target, split)) return "waves that share them have no registers left for these words";
   return {};
+}
+
+}  // namespace
+
+bool may_share(const AttentionShape& shape) {
+  return shape.query_rows == QueryRows::up_to_32 && shape.rows != QueriesOf::many && !shape.mixed &&
+         why_never_shared(shape).empty();
 }
 
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
@@ -55,8 +60,10 @@ bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const 
 
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
   if (problem.shape.query_rows != QueryRows::up_to_32) return {};
-  if (const std::string_view why = why_chunks_of_their_own(problem.shape, target, splits != 1); !why.empty())
-    return "walk chunks of their own: " + std::string(why);
+  std::string_view why = why_never_shared(problem.shape);
+  if (why.empty() && !can_share(problem.shape, target, splits != 1))
+    why = "waves that share them have no registers left for these words";
+  if (!why.empty()) return "walk chunks of their own: " + std::string(why);
   const bool shares = shares_chunks(problem, splits, target);
   if (!shares && problem.key_length <= one_tile)
     return "walk chunks of their own: the keys are one tile of " + std::to_string(one_tile);

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "boards/board.h"
 #include "templates/attention_forward/call/problem.h"
@@ -20,9 +19,6 @@ bool can_share(const AttentionShape& shape, const targets::Target& target, bool 
 // wave alone. So they share where no compute unit has a second workgroup to walk meanwhile; with more workgroups memory
 // is what all wait for. `splits`: runs of each sequence.
 bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target);
-
-// Why waves of few rows do not, whatever the number of workgroups; empty: they can.
-std::string_view why_chunks_of_their_own(const AttentionShape& shape, const targets::Target& target, bool split);
 
 // "share each chunk: 16 workgroups for 256 compute units", or why they do not; empty: rows are too many for it.
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target);
