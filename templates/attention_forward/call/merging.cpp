@@ -66,11 +66,26 @@ attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool sha
           .turns = turns};
 }
 
+// Why parts of such words are merged in a second launch on every target; empty: on some, a kernel merges them itself.
+std::string_view why_never_merged(const AttentionShape& shape) {
+  if (!shape.packed_heads) return "query heads are not packed into one tile (heads=packed)";
+  if (shape.listed || shape.block_lists) return "calls with lists of keys always take two";
+  if (shape.bool_mask) return "calls with a bool mask always take two";
+  if (shape.integers) return "calls with int8 queries always take two";
+  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "calls over 8-bit caches always take two";
+  if (shape.output == OutputType::fp32) return "calls with O in fp32 always take two";
+  if (shape.trans_any()) return "calls whose dims are not contiguous always take two";
+  if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
+  return {};
+}
+
 }  // namespace
 
+bool may_merge(const AttentionShape& shape) { return shape.rows == QueriesOf::all && why_never_merged(shape).empty(); }
+
 bool may_merge_by_itself(const AttentionShape& shape) {
-  return shape.packed_heads && shape.query_rows == QueryRows::up_to_32 &&
-         small_tiles_fit({shape.head_dim_qk, shape.head_dim_v}) && may_merge(shape);
+  return shape.query_rows == QueryRows::up_to_32 && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v}) &&
+         may_merge(shape);
 }
 
 bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins) {
@@ -82,20 +97,12 @@ bool can_merge(const AttentionShape& shape, const targets::Target& target, bool 
 
 namespace {
 
-// Why parts of such a problem are merged in a second launch, whoever asks for one; empty: a kernel merges them in the
-// first.
+// Why parts of such a problem are merged in a second launch, whoever asks for one; empty: a kernel merges them itself.
 std::string_view why_two_launches(const AttentionProblem& problem, bool shares, const targets::Target& target) {
-  const AttentionShape& shape = problem.shape;
-  if (!shape.packed_heads) return "query heads are not packed into one tile (heads=packed)";
-  if (shape.listed || shape.block_lists) return "calls with lists of keys always take two";
-  if (shape.bool_mask) return "calls with a bool mask always take two";
-  if (shape.integers) return "calls with int8 queries always take two";
-  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "calls over 8-bit caches always take two";
-  if (shape.output == OutputType::fp32) return "calls with O in fp32 always take two";
-  if (shape.trans_any()) return "calls whose dims are not contiguous always take two";
-  if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
+  if (const std::string_view why = why_never_merged(problem.shape); !why.empty()) return why;
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
-  if (!can_merge(shape, target, shares)) return "a wave that merges has no registers for the rest of these words";
+  if (!can_merge(problem.shape, target, shares))
+    return "a wave that merges has no registers for the rest of these words";
   return {};
 }
 

@@ -12,6 +12,8 @@
 
 namespace wavejit::attention_forward {
 
+// Whether kernels of the shape's split keys merge their parts, on targets that can.
+bool may_merge(const AttentionShape& shape);
 // Whether some calls of the shape merge in one launch, on targets that can, if the call leaves it to the engine: others'
 // waves are too many, or have too much to merge.
 bool may_merge_by_itself(const AttentionShape& shape);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "templates/attention/call/obstacles.h"
+#include "templates/attention_forward/call/merging.h"
 #include "templates/attention_forward/call/pairs.h"
 #include "templates/attention_forward/kernel/head_dims.h"
 
@@ -126,7 +127,7 @@ void add_keys(Words& words) {
 // What else a route has chosen for a problem follows from its words: a changed one has it as far as they let it.
 AttentionShape settled(AttentionShape shape) {
   if (shape.narrow_queries || shape.block_lists) shape.split = shape.mixed = false;
-  shape.merged = shape.merged && shape.split && shape.packed_heads && may_merge(shape);
+  shape.merged = shape.merged && shape.split && may_merge(shape);
   shape.paired_tiles = shape.paired_tiles && may_pair(shape);
   return shape;
 }

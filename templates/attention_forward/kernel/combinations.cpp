@@ -78,7 +78,6 @@ WAVEJIT_PART(generic, "pipeline=generic", "pipeline=dualwave or interleaved", as
 WAVEJIT_PART(other_tile, "a workgroup of other rows", "pipeline=generic tile=32x64", asked.spec.tile_queries != shared_tile_queries);
 WAVEJIT_PART(padded, "a head dim that tiles pad", "head dims that fill tiles", is_padded(asked.head_dims()));
 WAVEJIT_PART(o32_overlapped, "o=fp32 in pipeline=dualwave", "auto, generic", asked.spec.pipeline == Pipeline::dualwave && asked.spec.output == OutputType::fp32);
-WAVEJIT_PART(part_of_lane, "a head dim that is no multiple of 16", "multiples of 16", asked.spec.head_dim_v % merged_dims_of_lane != 0);
 WAVEJIT_PART(not_causal, "another mask", "pipeline=dualwave causal", asked.spec.mask != Mask::causal);
 WAVEJIT_PART(flags_without_diagonal, "another mask than causal", "causal causal_flags", asked.spec.mask != Mask::causal);
 WAVEJIT_PART(masked, "a mask (causal, window and others)", "the diagonal as an argument", asked.spec.mask != Mask::none);
@@ -145,8 +144,7 @@ constexpr Combination combinations[] = {
      {&overlapped, &other_tile, &listed, &blocks, &trans, &vectorised, &many, &cache, &queries8, &qk8}},
     {WAVEJIT_BESIDE("beside merged, which takes parts of packed heads in 16 bits"),
      WAVEJIT_IF(asked.spec.merged),
-     {&whole, &no_packed, &padded, &part_of_lane, &cache, &queries8, &qk8, &o32, &trans, &listed, &blocks, &mask,
-      &shares_call}},
+     {&whole, &no_packed, &padded, &cache, &queries8, &qk8, &o32, &trans, &listed, &blocks, &mask, &shares_call}},
     {[](const Asked& asked) { return "with " + asked.pipeline(); },
      WAVEJIT_IF(asked.spec.pipeline != Pipeline::generic),
      {&packed, &vectorised_pages, &looked_up}},

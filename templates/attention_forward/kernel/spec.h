@@ -191,30 +191,21 @@ struct ForwardKernel : AskedWords, ChosenWords {
   bool operator==(const ForwardKernel&) const = default;
 };
 
-// Whether the words let a kernel merge its parts itself. The dims of a row must be those of whole lanes.
+// Dims of a lane that merges parts: rows of all tiles that are not padded are whole lanes.
 inline constexpr int merged_dims_of_lane = 16;
+static_assert(std::ranges::all_of(whole_head_dims,
+                                  [](const HeadDims& dims) { return dims.v % merged_dims_of_lane == 0; }));
 // Rows that waves which share a tile merge at once: in a decode step a kv head seldom has more rows.
 inline constexpr int shared_merge_rows = 16;
-constexpr bool may_merge(const AskedWords& words) {
-  if (is_padded({words.head_dim_qk, words.head_dim_v})) return false;
-  return words.head_dim_v % merged_dims_of_lane == 0 && words.cache == CacheType::as_queries && !words.narrow_queries &&
-         !words.integers && words.output != OutputType::fp32 && !words.trans_any() && !words.listed &&
-         !words.block_lists && !words.bool_mask && !words.shares_call();
-}
-// Whether such a kernel has the registers, too. Pages beside a bias, slopes, or left padding in a window leave no scalars
-// for the merge.
-constexpr bool merges_in_one_launch(const AskedWords& words) {
-  const bool too_many_scalars = words.paged && (words.has(Modifier::bias) || words.has(Modifier::alibi) ||
-                                                (words.first_keys && words.mask == Mask::window));
-  return may_merge(words) && !too_many_scalars;
-}
-// Whether such a kernel exists in tiles of `tile_queries` rows. Where two waves have a tile, local chunks in pages of
-// more than 64 dims take all scalar registers.
+// Whether a kernel that may merge its parts (combinations.cpp) has the registers, too. Pages beside a bias, slopes, or
+// left padding in a window leave no scalars for the merge; where two waves have a tile, nor do local chunks in pages of
+// more than 64 dims.
 constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
   constexpr int rows_of_two_waves = 64;
-  const bool too_many_scalars =
-      words.paged && has_kind(words.mask) && words.head_dim_qk > 64 && tile_queries == rows_of_two_waves;
-  return merges_in_one_launch(words) && !too_many_scalars;
+  if (!words.paged) return true;
+  if (words.has(Modifier::bias) || words.has(Modifier::alibi)) return false;
+  if (words.first_keys && words.mask == Mask::window) return false;
+  return !has_kind(words.mask) || words.head_dim_qk <= 64 || tile_queries != rows_of_two_waves;
 }
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
