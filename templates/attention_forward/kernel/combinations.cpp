@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Words that have no kernel beside others: a row for each word, or for each property of a target, with those that it
-// does not go with.
+// does not go with. Rows are asked in their order: what an earlier one refuses, as split= does O in fp32, no later one
+// says again.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -91,7 +92,7 @@ WAVEJIT_PART(flags, "causal_flags", "one mask for all sequences", asked.spec.cau
 struct Combination {
   std::string (*where)(const Asked& asked);
   bool (*given)(const Asked& asked);
-  std::array<const Part*, 13> without = {};
+  std::array<const Part*, 11> without = {};
 };
 
 #define WAVEJIT_BESIDE(text) [](const Asked& asked [[maybe_unused]]) { return std::string(text); }
@@ -144,7 +145,7 @@ constexpr Combination combinations[] = {
      {&overlapped, &other_tile, &listed, &blocks, &trans, &vectorised, &many, &cache, &queries8, &qk8}},
     {WAVEJIT_BESIDE("beside merged, which takes parts of packed heads in 16 bits"),
      WAVEJIT_IF(asked.spec.merged),
-     {&whole, &no_packed, &padded, &cache, &queries8, &qk8, &o32, &trans, &listed, &blocks, &mask, &shares_call}},
+     {&whole, &no_packed, &padded, &cache, &qk8, &trans, &listed, &blocks, &mask, &shares_call}},
     {[](const Asked& asked) { return "with " + asked.pipeline(); },
      WAVEJIT_IF(asked.spec.pipeline != Pipeline::generic),
      {&packed, &vectorised_pages, &looked_up}},
@@ -166,17 +167,17 @@ constexpr Combination combinations[] = {
      {&bias, &queries8, &qk8, &cache, &vectorised, &looked_up_pages}},
     {WAVEJIT_BESIDE("beside a bool mask of few rows (without block_lists), which goes over dense keys"),
      WAVEJIT_IF(asked.spec.bool_mask && !asked.spec.block_lists),
-     {&overlapped, &paged, &first_keys, &listed, &merged, &shares_call, &kind, &flags}},
+     {&overlapped, &paged, &first_keys, &listed, &shares_call, &kind, &flags}},
     {WAVEJIT_BESIDE("beside bias_by_tile, walks of block_lists over dense keys that are made of a bias"),
      WAVEJIT_IF(asked.spec.bias_by_tile),
-     {&no_blocks, &mask, &no_bias, &queries8, &qk8, &cache, &paged, &first_keys}},
+     {&no_blocks, &mask, &no_bias, &cache, &paged, &first_keys}},
     {WAVEJIT_BESIDE("beside causal_flags"),
      WAVEJIT_IF(asked.spec.causal_flags),
      {&flags_without_diagonal, &blocks, &listed}},
     {WAVEJIT_BESIDE("beside slots, which lists of keys name"), WAVEJIT_IF(asked.spec.slots), {&no_list}},
     {WAVEJIT_BESIDE("beside listed, lists of keys, where a workgroup takes the heads of one query"),
      WAVEJIT_IF(asked.spec.listed),
-     {&overlapped, &no_packed, &masked, &vectorised, &first_keys, &blocks, &shares_call, &bias, &alibi}},
+     {&no_packed, &masked, &vectorised, &first_keys, &shares_call, &bias, &alibi}},
 };
 
 #undef WAVEJIT_BESIDE
