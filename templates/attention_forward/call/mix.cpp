@@ -16,8 +16,7 @@ std::uint32_t packed_group(const AttentionProblem& problem) { return problem.clo
 
 std::uint32_t few_rows_of(const AttentionProblem& problem) {
   // Over the keys of one chunk no kernel takes long enough for launches of its own.
-  if (problem.shape.block_lists || problem.shape.bool_mask || problem.shape.listed || !problem.packed_queries ||
-      problem.batch < 2 || problem.query_length <= longest_packed_query ||
+  if (!problem.may_share_call() || problem.batch < 2 || problem.query_length <= longest_packed_query ||
       problem.key_length <= static_cast<std::uint32_t>(chunk_keys))
     return 0;
   const std::uint64_t longest = problem.query_length;

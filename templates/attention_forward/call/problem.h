@@ -82,6 +82,8 @@ struct AttentionProblem {
   std::uint32_t walked_keys() const { return shape.listed ? top_k : key_length; }
   std::uint32_t keys_of_chunk() const { return static_cast<std::uint32_t>(shape.keys_of_chunk()); }
   std::uint32_t group() const { return query_heads / kv_heads; }  // query heads of a kv head
+  // Packed queries of which kernels may take some sequences each (rows=few, rows=many).
+  bool may_share_call() const { return packed_queries && !shape.block_lists && !shape.bool_mask && !shape.listed; }
 };
 
 using families::max_splits;

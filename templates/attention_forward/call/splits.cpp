@@ -233,9 +233,7 @@ std::uint64_t most_parts_of_lists(const AttentionProblem& problem) {
 }
 
 bool has_parts_by_sequence(const AttentionProblem& problem) {
-  if (problem.shape.block_lists || problem.shape.bool_mask || problem.shape.listed || !problem.packed_queries ||
-      problem.query_length > longest_packed_query)
-    return false;
+  if (!problem.may_share_call() || problem.query_length > longest_packed_query) return false;
   const auto bytes = attention_combine::workspace_bytes(problem.query_rows, problem.query_heads, chunks_of(problem),
                                                         problem.shape.head_dim_v);
   return bytes && *bytes > most_workspace;
