@@ -89,10 +89,7 @@ Pipeline pipeline_of(const AttentionShape& shape, const targets::Target& target,
   const bool looks_up_apart = shape.paged && (shape.vectorised || shape.key_layout().looks_up_each_key());
   if (shape.packed_heads || shape.shared_chunks || looks_up_apart) return Pipeline::generic;
   const Pipeline usual = default_pipeline(target, shape.query_rows);
-  // What combinations.cpp says of them.
-  const bool scaled_apart =
-      shape.token_scales && shape.paged && !(usual == Pipeline::dualwave && shape.key_layout().whole_tiles);
-  return scaled_apart ? Pipeline::generic : usual;
+  return lacks_token_scales(shape, usual) ? Pipeline::generic : usual;
 }
 
 int tile_queries_of(const AttentionShape& shape, const targets::Target& target, Pipeline pipeline) {

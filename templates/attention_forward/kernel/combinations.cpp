@@ -56,8 +56,8 @@ WAVEJIT_PART(vectorised, "page_layout=vectorised", "pages of rows", asked.spec.v
 WAVEJIT_PART(vectorised_pages, "page_layout=vectorised", "auto, generic", asked.spec.vectorised);
 WAVEJIT_PART(first_keys, "first_keys", "no first_keys", asked.spec.first_keys);
 WAVEJIT_PART(granules, "a page that holds no whole tiles of 64 keys", "auto, generic", asked.spec.pipeline != Pipeline::generic && asked.spec.tile_layout().wave_granules);
-WAVEJIT_PART(scaled_apart, "paged", "pipeline=generic, keys without pages, or pipeline=dualwave and pages of whole_tiles",
-             asked.spec.pipeline != Pipeline::generic && asked.spec.paged && !(asked.spec.pipeline == Pipeline::dualwave && asked.spec.whole_tiles));
+WAVEJIT_PART(unscaled_pages, "paged", "pipeline=generic, keys without pages, or pipeline=dualwave and pages of whole_tiles",
+             lacks_token_scales(asked.spec, asked.spec.pipeline));
 WAVEJIT_PART(blocks, "a list of key blocks", "masks none, causal, window", asked.spec.block_lists);
 WAVEJIT_PART(no_blocks, "a call without block_lists", "block_lists bias bias_by_tile", !asked.spec.block_lists);
 WAVEJIT_PART(mask, "a bool mask", "masks none, causal, window, a bias", asked.spec.bool_mask);
@@ -124,7 +124,7 @@ constexpr Combination combinations[] = {
      {&queries8, &qk8, &trans_q, &pairs}},
     {WAVEJIT_BESIDE("beside cache_scales=token, numbers of keys in 8 bits"),
      WAVEJIT_IF(asked.spec.token_scales),
-     {&keys16, &scaled_apart, &listed, &blocks}},
+     {&keys16, &unscaled_pages, &listed, &blocks}},
     {WAVEJIT_BESIDE("where dims of a row need not be contiguous"),
      WAVEJIT_IF(asked.spec.trans_any()),
      {&overlapped, &queries8, &cache, &paged, &listed, &blocks, &mask}},

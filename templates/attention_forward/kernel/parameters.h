@@ -90,6 +90,12 @@ Pipeline default_pipeline(const targets::Target& target, QueryRows rows);
 // Empty, or what the target lacks for a pipeline.
 std::string missing_for(Pipeline pipeline, const targets::Target& target);
 
+// Whether a pipeline has no scales of tokens for such pages: overlapped ones, but dualwave has them of whole tiles.
+constexpr bool lacks_token_scales(const AskedWords& words, Pipeline pipeline) {
+  return words.token_scales && words.paged && pipeline != Pipeline::generic &&
+         !(pipeline == Pipeline::dualwave && words.whole_tiles);
+}
+
 // Query rows that a workgroup of this pipeline can have, ascending.
 std::span<const int> tile_queries(const targets::Target& target, Pipeline pipeline);
 // Those that it gets: few rows take a small workgroup, so that waves without a row take no place from others.
