@@ -451,6 +451,18 @@ struct wavejit_scales {
   int32_t row_scales;   /* enum wavejit_row_scales, of latent caches */
 };
 
+/* The scale of an o of 8 bits: WAVEJIT_E4M3, WAVEJIT_INT8, and WAVEJIT_E4M3_FNUZ on gfx942, with strides that are
+ * multiples of 16. Each element is O in fp32 · (1 / o_scale), two roundings in fp32, rounded to the nearest number of
+ * the type, of two the even one; beyond its largest (448, 127 and -128, 240) it is that one. NaN stays NaN, in
+ * WAVEJIT_INT8 it is 0. Beside another o all is 0. */
+struct wavejit_output_scale {
+  const float* o_scale; /* fp32 in device memory, one number, read when the call runs. The host does not see it: 0 makes
+                           O the largest number with O's sign, or NaN where O is 0, a negative one turns signs, NaN
+                           makes NaN */
+  float o_scale_value;  /* the same as a number, where o_scale is null: finite, at least 2^-126 and at most 2^126 */
+  int32_t unused;       /* 0 */
+};
+
 /* Into how many runs keys are cut, and device memory for what the kernels of a call leave each other. */
 struct wavejit_split {
   int64_t splits;         /* ≥ 1; 0: wavejit chooses (attention_forward: as the engine's kv_splits says) */
@@ -463,7 +475,7 @@ struct wavejit_split {
 /* O = softmax(scale · Q·Kᵀ + mask) · V for every batch and head; LSE = ln Σ exp(scale · q·k + mask).
  *   q [B, Sq, Hq, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv], o [B, Sq, Hq, Dv]: one dtype, fp16 or bf16; `wavejit
  *   supported` lists the head dims. o may be fp32: what is rounded otherwise, not rounded. o may be of 8 bits, beside
- *   o_scale below. k and v may both be of one type of 8 bits, int8 too, with strides that are multiples of 16: they are
+ *   output_scale. k and v may both be of one type of 8 bits, int8 too, with strides that are multiples of 16: they are
  *   widened exactly (docs/low-precision.md)
  *   q and k may both be int8 beside v of fp16 or bf16, which then is o's type, too
  *   q may be fp32: it is rounded once, to nearest, to the type of k and v; beside k and v of 8 bits to that of o, which
@@ -608,15 +620,7 @@ struct wavejit_attention_forward_arguments {
   struct wavejit_split split;
   int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
   int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
-  /* o of 8 bits: WAVEJIT_E4M3, WAVEJIT_INT8, and WAVEJIT_E4M3_FNUZ on gfx942, with strides that are multiples of 16. Each
-   * element is O in fp32 · (1 / o_scale), two roundings in fp32, rounded to the nearest number of the type, of two the
-   * even one; beyond its largest (448, 127 and -128, 240) it is that one. NaN stays NaN, in WAVEJIT_INT8 it is 0
-   *   o_scale        fp32 in device memory, one number, read when the call runs. The host does not see it: 0 makes O the
-   *                  largest number with O's sign, or NaN where O is 0, a negative one turns signs, NaN makes NaN
-   *   o_scale_value  the same as a number, where o_scale is null: finite, at least 2^-126 and at most 2^126 */
-  const float* o_scale;
-  float o_scale_value;
-  int32_t unused; /* 0 */
+  struct wavejit_output_scale output_scale;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_forward(wavejit_engine* engine,
@@ -983,9 +987,7 @@ struct wavejit_attention_merge_arguments {
   int64_t part_count; /* 1 … WAVEJIT_MAX_ATTENTION_PARTS */
   struct wavejit_tensor o;
   struct wavejit_tensor lse;
-  const float* o_scale; /* of o in 8 bits: as attention_forward's */
-  float o_scale_value;
-  int32_t unused; /* 0 */
+  struct wavejit_output_scale output_scale;
 };
 
 WAVEJIT_API wavejit_status wavejit_attention_merge(wavejit_engine* engine,

@@ -219,12 +219,12 @@ struct Kind<wavejit_attention_forward_arguments> {
                                         WAVEJIT_NAMED("table_starts", pages.table_starts),
                                         WAVEJIT_NAMED("first_keys", sequences.first_keys).set_as("int32 [sequences]"),
                                         WAVEJIT_NAMED("causal_flags", mask.causal_flags).set_as("bool [sequences]"),
-                                        WAVEJIT_FIELD(o_scale).set_as("fp32 [1]"),
+                                        WAVEJIT_NAMED("o_scale", output_scale.o_scale).set_as("fp32 [1]"),
                                         WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
       std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
                  WAVEJIT_FIELD(score_rounding).set_as("one of fp32 fp16"),
-                 WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale").set_as("number")},
+                 WAVEJIT_TOLD("o_scale_value", output_scale.o_scale_value, "o_scale").set_as("number")},
       in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
       in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),
       in_part(page_fields, offsetof(S, pages)), in_part(block_list_fields, offsetof(S, blocks)),
@@ -274,7 +274,7 @@ struct Kind<wavejit_attention_merge_arguments> {
   using Owner = AttentionMerge;
   static constexpr const char* family = "attention_merge";
   static constexpr std::array tensors{WAVEJIT_TOLD("o", o, "out"), WAVEJIT_FIELD(lse)};
-  static constexpr std::array addresses{WAVEJIT_FIELD(o_scale).set_as("fp32 [1]")};
+  static constexpr std::array addresses{WAVEJIT_NAMED("o_scale", output_scale.o_scale).set_as("fp32 [1]")};
   // The numbers are those of a stack, which is the first part.
   static constexpr auto others =
       joined(std::array{WAVEJIT_TOLD("parts[0].o", parts[0].o, "outs[0]"),
@@ -297,7 +297,7 @@ struct Kind<wavejit_attention_merge_arguments> {
                         WAVEJIT_FIELD(parts[0].o_stride),
                         WAVEJIT_FIELD(parts[0].lse_stride),
                         WAVEJIT_FIELD(part_count),
-                        WAVEJIT_TOLD("o_scale_value", o_scale_value, "o_scale").set_as("number")},
+                        WAVEJIT_TOLD("o_scale_value", output_scale.o_scale_value, "o_scale").set_as("number")},
              in_part(head_fields, offsetof(S, head)));
   static_assert(WAVEJIT_MAX_ATTENTION_PARTS == 8);
 };

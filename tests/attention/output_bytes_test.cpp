@@ -180,16 +180,16 @@ TEST_P(OutputBytes, OfMergedParts) {
     as.output_scale = 0.037F;
     call.o = wavejit_dense_tensor(bytes.get(), type, 1, tokens, heads, dims);
     for (const bool in_memory : {false, true}) {
-      call.o_scale = in_memory ? scale.get() : nullptr;
-      call.o_scale_value = in_memory ? 0 : 0.037F;
+      call.output_scale.o_scale = in_memory ? scale.get() : nullptr;
+      call.output_scale.o_scale_value = in_memory ? 0 : 0.037F;
       require(wavejit_attention_merge(engine, &call, nullptr), "merge");
       require(wavejit_device_synchronize(engine), "synchronize");
       std::vector<std::uint8_t> written(count);
       require(wavejit_device_copy_out(engine, written.data(), bytes.get(), count), "copy out");
       for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(written[i], output_byte(as, numbers[i])) << i;
     }
-    call.o_scale = nullptr;
-    call.o_scale_value = 0;
+    call.output_scale.o_scale = nullptr;
+    call.output_scale.o_scale_value = 0;
     EXPECT_EQ(wavejit_attention_merge(engine, &call, nullptr), WAVEJIT_INVALID_ARGUMENT);
     EXPECT_THAT(wavejit_last_detail(), HasSubstr("o_scale_value = 0"));
   }
@@ -203,24 +203,26 @@ TEST_P(OutputBytes, WhatIsRefusedByName) {
     EXPECT_THAT(refusal(which), HasSubstr("o_scale_value = ")) << scale;
   }
   which.output_scale = 1;
-  EXPECT_THAT(refusal(which, [](auto& call) { call.o_scale = static_cast<float*>(call.o.data) + 1; }),
+  EXPECT_THAT(refusal(which, [](auto& call) { call.output_scale.o_scale = static_cast<float*>(call.o.data) + 1; }),
               HasSubstr("o_scale_value = 1; accepted: 0 beside o_scale"));
   which.output_scale_in_memory = true;
-  EXPECT_THAT(refusal(which, [](auto& call) { call.o_scale = static_cast<float*>(call.o.data) + 1; }),
+  EXPECT_THAT(refusal(which, [](auto& call) { call.output_scale.o_scale = static_cast<float*>(call.o.data) + 1; }),
               HasSubstr("o.data"));
   EXPECT_THAT(refusal(which,
                       [](auto& call) {
-                        call.o_scale = reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(call.o_scale) + 1);
+                        call.output_scale.o_scale =
+                            reinterpret_cast<float*>(reinterpret_cast<std::uintptr_t>(call.output_scale.o_scale) + 1);
                       }),
               HasSubstr("o_scale = "));
-  EXPECT_THAT(refusal(which, [](auto& call) { call.unused = 7; }), HasSubstr("unused = 7; accepted: 0"));
+  EXPECT_THAT(refusal(which, [](auto& call) { call.output_scale.unused = 7; }), HasSubstr("unused = 7; accepted: 0"));
   EXPECT_THAT(refusal(which, [](auto& call) { call.o.dtype = WAVEJIT_E5M2; }), HasSubstr("o.dtype = 5 (e5m2)"));
   which.scattered.o = Scattered::rows_inside;
   EXPECT_THAT(refusal(which), HasSubstr(GetParam() == "gfx1201" ? "a tensor whose dims are not contiguous has no kernel"
                                                                 : "o.strides[3] = 7; accepted: 1 beside o in 8 bits"));
   which = make_case(Storage::bf16, 1, 4, 64, 1, 1, 64, false, 15);
-  EXPECT_THAT(refusal(which, [](auto& call) { call.o_scale_value = 1; }), HasSubstr("only o of 8 bits has a scale"));
-  EXPECT_THAT(refusal(which, [](auto& call) { call.o_scale = static_cast<float*>(call.q.data); }),
+  EXPECT_THAT(refusal(which, [](auto& call) { call.output_scale.o_scale_value = 1; }),
+              HasSubstr("only o of 8 bits has a scale"));
+  EXPECT_THAT(refusal(which, [](auto& call) { call.output_scale.o_scale = static_cast<float*>(call.q.data); }),
               HasSubstr("only o of 8 bits has a scale"));
   if (GetParam() == "gfx942") return;
   which.output_bytes = WAVEJIT_E4M3_FNUZ;

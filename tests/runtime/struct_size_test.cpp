@@ -187,7 +187,7 @@ const std::map<std::string, std::size_t> parts = {
     {"wavejit_modifiers", sizeof(wavejit_modifiers)}, {"wavejit_sequences", sizeof(wavejit_sequences)},
     {"wavejit_pages", sizeof(wavejit_pages)},         {"wavejit_block_lists", sizeof(wavejit_block_lists)},
     {"wavejit_key_list", sizeof(wavejit_key_list)},   {"wavejit_scales", sizeof(wavejit_scales)},
-    {"wavejit_split", sizeof(wavejit_split)},
+    {"wavejit_split", sizeof(wavejit_split)},         {"wavejit_output_scale", sizeof(wavejit_output_scale)},
 };
 
 // The bytes of the fields that a struct of the header has, without what a compiler puts between them.

@@ -335,8 +335,8 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
   call.k = k.descriptor();
   call.v = v.descriptor();
   call.o = o.descriptor();
-  if (which.output_bytes && which.output_scale_in_memory) call.o_scale = o_scale.get();
-  if (which.output_bytes && !which.output_scale_in_memory) call.o_scale_value = which.output_scale;
+  if (which.output_bytes && which.output_scale_in_memory) call.output_scale.o_scale = o_scale.get();
+  if (which.output_bytes && !which.output_scale_in_memory) call.output_scale.o_scale_value = which.output_scale;
   call.modifiers.scale = static_cast<float>(in.scale);
   if (call.modifiers.scale == 0) call.head.flags |= WAVEJIT_SCALE_IS_ZERO;
   if (which.bias_by_tile) call.head.flags |= WAVEJIT_BIAS_BY_TILE;

@@ -42,41 +42,42 @@ CacheScale cache_scale_argument(const wavejit_tensor& scale, std::uint32_t first
   return {.numbers = address(scale.data) + (first * step(0)), .batch_stride = step(0), .head_stride = step(2)};
 }
 
-families::Failure bad_output_scale(const wavejit_tensor& o, const GivenOutputScale& scale) {
-  const bool of_memory = scale.address != nullptr;
+families::Failure bad_output_scale(const wavejit_output_scale& scale, const wavejit_tensor& o) {
+  const bool of_memory = scale.o_scale != nullptr;
   if (!of_memory && scale.unused != 0)
     return refusal::bad(WAVEJIT_INVALID_ARGUMENT, "unused", std::to_string(scale.unused), "0");
   return refusal::bad(WAVEJIT_INVALID_ARGUMENT, of_memory ? "o_scale" : "o_scale_value",
-                      of_memory ? refusal::pointer_text(scale.address) : text_of(scale.value),
+                      of_memory ? refusal::pointer_text(scale.o_scale) : text_of(scale.o_scale_value),
                       std::string(of_memory ? "null" : "0") + " beside o of " + refusal::dtype_text(o.dtype) +
                           ": only o of 8 bits has a scale");
 }
 
-families::Result<void> check_scale_of_bytes(const wavejit_tensor& o, const GivenOutputScale& scale) {
+families::Result<void> check_scale_of_bytes(const wavejit_output_scale& scale, const wavejit_tensor& o,
+                                            const wavejit_tensor& lse) {
   const auto refused = [](const char* field, const std::string& value, const std::string& accepted) {
     return refusal::refuse(refusal::bad(WAVEJIT_INVALID_ARGUMENT, field, value, accepted));
   };
   if (scale.unused != 0)
-    return refusal::refuse(bad_output_scale(o, {.address = nullptr, .value = 0, .unused = scale.unused}));
-  if (scale.address == nullptr) {
+    return refusal::refuse(bad_output_scale({.o_scale = nullptr, .o_scale_value = 0, .unused = scale.unused}, o));
+  if (scale.o_scale == nullptr) {
     // Their reciprocals are normal numbers, too.
     constexpr float least = 0x1p-126F;
     constexpr float most = 0x1p126F;
-    if (scale.value >= least && scale.value <= most) return {};
-    return refused("o_scale_value", text_of(scale.value),
+    if (scale.o_scale_value >= least && scale.o_scale_value <= most) return {};
+    return refused("o_scale_value", text_of(scale.o_scale_value),
                    "2^-126 to 2^126 beside o of " + refusal::dtype_text(o.dtype) +
                        ", or o_scale, which is in device memory: O is divided by it");
   }
-  if (scale.value != 0)
-    return refused("o_scale_value", text_of(scale.value), "0 beside o_scale, which gives the number");
-  const auto begin = reinterpret_cast<std::uintptr_t>(scale.address);
+  if (scale.o_scale_value != 0)
+    return refused("o_scale_value", text_of(scale.o_scale_value), "0 beside o_scale, which gives the number");
+  const auto begin = reinterpret_cast<std::uintptr_t>(scale.o_scale);
   if (begin % alignof(float) != 0)
-    return refused("o_scale", refusal::pointer_text(scale.address), "a multiple of " + std::to_string(alignof(float)));
+    return refused("o_scale", refusal::pointer_text(scale.o_scale), "a multiple of " + std::to_string(alignof(float)));
   const families::Range range = {.begin = begin, .end = begin + sizeof(float), .dense = true};
   if (auto apart = check_apart({"o", &o}, families::range_of(o, element_bytes_of(o)), "o_scale", range); !apart)
     return apart;
-  if (scale.lse == nullptr || scale.lse->data == nullptr) return {};
-  return check_apart({"lse", scale.lse}, families::range_of(*scale.lse, sizeof(float)), "o_scale", range);
+  if (lse.data == nullptr) return {};
+  return check_apart({"lse", &lse}, families::range_of(lse, sizeof(float)), "o_scale", range);
 }
 
 }  // namespace wavejit::attention

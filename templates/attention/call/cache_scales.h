@@ -22,25 +22,20 @@ families::Result<void> check_cache_scale(const families::refusal::Named& named, 
 // From sequence `first` on.
 CacheScale cache_scale_argument(const wavejit_tensor& scale, std::uint32_t first);
 
-// The scale of O as a call gives it: one number, in device memory or here.
-struct GivenOutputScale {
-  const float* address;
-  float value;
-  std::int32_t unused;
-  const wavejit_tensor* lse = nullptr;  // written beside O; null: not
-};
-[[gnu::cold]] families::Failure bad_output_scale(const wavejit_tensor& o, const GivenOutputScale& scale);
-families::Result<void> check_scale_of_bytes(const wavejit_tensor& o, const GivenOutputScale& scale);
-inline families::Result<void> check_output_scale(const wavejit_tensor& o, const GivenOutputScale& scale) {
-  const bool given = scale.address != nullptr || scale.value != 0 || scale.unused != 0;
+[[gnu::cold]] families::Failure bad_output_scale(const wavejit_output_scale& scale, const wavejit_tensor& o);
+families::Result<void> check_scale_of_bytes(const wavejit_output_scale& scale, const wavejit_tensor& o,
+                                            const wavejit_tensor& lse);
+// `lse`: written beside O; data null: not.
+inline families::Result<void> check_output_scale(const wavejit_output_scale& scale, const wavejit_tensor& o,
+                                                 const wavejit_tensor& lse) {
   if (element_bytes_of(o) == 1) [[unlikely]]
-    return check_scale_of_bytes(o, scale);
-  if (given) [[unlikely]]
-    return families::refusal::refuse(bad_output_scale(o, scale));
+    return check_scale_of_bytes(scale, o, lse);
+  if (scale.o_scale != nullptr || scale.o_scale_value != 0 || scale.unused != 0) [[unlikely]]
+    return families::refusal::refuse(bad_output_scale(scale, o));
   return {};
 }
-inline OutputScale output_scale_argument(const GivenOutputScale& scale) {
-  return {.number = reinterpret_cast<std::uintptr_t>(scale.address), .value = scale.value};
+inline OutputScale output_scale_argument(const wavejit_output_scale& scale) {
+  return {.number = reinterpret_cast<std::uintptr_t>(scale.o_scale), .value = scale.o_scale_value};
 }
 
 }  // namespace wavejit::attention

@@ -22,5 +22,5 @@ inline constexpr std::array wavejit::families::moving_pointers<wavejit_attention
                     MovingPointer{offsetof(Call, scales.k_scale), input},
                     MovingPointer{offsetof(Call, scales.v_scale), input},
                     MovingPointer{offsetof(Call, scales.q_scale), input},
-                    MovingPointer{offsetof(Call, o_scale), number}};
+                    MovingPointer{offsetof(Call, output_scale.o_scale), number}};
 }();

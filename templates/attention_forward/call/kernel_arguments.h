@@ -41,7 +41,7 @@ DimStrides dim_strides(const wavejit_attention_forward_arguments& call);
 
 // The scale of an O of 8 bits.
 inline attention::OutputScale output_scale(const wavejit_attention_forward_arguments& call) {
-  return attention::output_scale_argument({.address = call.o_scale, .value = call.o_scale_value, .unused = 0});
+  return attention::output_scale_argument(call.output_scale);
 }
 
 // The scales of integers, from this sequence on.

@@ -357,10 +357,7 @@ Check check_scores(const wavejit_attention_forward_arguments& a, const CallTypes
                                  .scale_log2e = problem.scale_log2e};
   if (auto modifiers = check_modifiers(a.modifiers, modified, problem.shape.modifiers); !modifiers) return modifiers;
   if (problem.shape.has(Modifier::bias)) problem.shape.bias_fp32 = a.modifiers.bias.dtype == WAVEJIT_FP32;
-  if (auto scale = attention::check_output_scale(
-          a.o, {.address = a.o_scale, .value = a.o_scale_value, .unused = a.unused, .lse = &a.lse});
-      !scale)
-    return scale;
+  if (auto scale = attention::check_output_scale(a.output_scale, a.o, a.lse); !scale) return scale;
   return types.integers ? check_integer_scales(a, problem) : check_cache_scales(a, problem);
 }
 

@@ -26,17 +26,13 @@ Result<void> check_workspace_of(const wavejit_attention_forward_arguments& call,
                            {"sink", &call.modifiers.sink},
                            {"bool_mask", &call.modifiers.bool_mask}};
   // Only the device knows how long lists are.
-  const NamedNumbers lists[] = {{"list_indices", call.blocks.list_indices, 1},
-                                {"full_indices", call.blocks.full_indices, 1},
-                                {"list_counts", call.blocks.list_counts, 1},
-                                {"full_counts", call.blocks.full_counts, 1},
-                                {"list_starts", call.blocks.list_starts, 1},
-                                {"full_starts", call.blocks.full_starts, 1},
-                                {"o_scale", call.o_scale, 1},
-                                {"key_indices", call.key_list.indices, 1},
-                                {"key_counts", call.key_list.counts, 1},
-                                {"second_indices", call.second_list.indices, 1},
-                                {"second_counts", call.second_list.counts, 1}};
+  const NamedNumbers lists[] = {
+      {"list_indices", call.blocks.list_indices, 1}, {"full_indices", call.blocks.full_indices, 1},
+      {"list_counts", call.blocks.list_counts, 1},   {"full_counts", call.blocks.full_counts, 1},
+      {"list_starts", call.blocks.list_starts, 1},   {"full_starts", call.blocks.full_starts, 1},
+      {"o_scale", call.output_scale.o_scale, 1},     {"key_indices", call.key_list.indices, 1},
+      {"key_counts", call.key_list.counts, 1},       {"second_indices", call.second_list.indices, 1},
+      {"second_counts", call.second_list.counts, 1}};
   return attention::check_workspace(call.split, bytes, tensors,
                                     attention::numbers_of(call.sequences, call.pages, problem.batch), lists);
 }

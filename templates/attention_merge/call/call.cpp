@@ -42,8 +42,8 @@ Stack stack_of(const wavejit_tensor& o, const wavejit_tensor& lse) {
 Result<void> MergeCall::plan(Kernels /*kernels*/, const void* /*memory*/, families::LaunchPlan& plan) {
   arguments_.result = stack_of(call_.o, call_.lse);
   if (is_narrow(problem_.shape.out)) {
-    arguments_.o_scale = reinterpret_cast<std::uintptr_t>(call_.o_scale);
-    arguments_.result.o_scale = call_.o_scale_value;
+    arguments_.o_scale = address(call_.output_scale.o_scale);
+    arguments_.result.o_scale = call_.output_scale.o_scale_value;
   }
   arguments_.stacks = static_cast<std::uint32_t>(call_.part_count);
   for (std::size_t i = 0; i < arguments_.stacks; ++i) {

@@ -186,10 +186,7 @@ Check check_all(const Call& call) {
                    "that of the parts, " + dtype_text(first.dtype) + ", 3 (fp32), 4 (e4m3), 6 (e4m3_fnuz), 8 (int8)");
   if (call.lse.data != nullptr)
     if (auto good = check_lse({"lse", &call.lse}, first); !good) return good;
-  if (auto good = attention::check_output_scale(
-          call.o, {.address = call.o_scale, .value = call.o_scale_value, .unused = call.unused, .lse = &call.lse});
-      !good)
-    return good;
+  if (auto good = attention::check_output_scale(call.output_scale, call.o, call.lse); !good) return good;
   if (auto good = check_apart(call); !good) return good;
   constexpr std::uint32_t known = WAVEJIT_NO_COMPILE | WAVEJIT_COMPILE_BEHIND;
   if (auto good = attention::check_flags(call.head.flags, known, 0); !good) return good;
