@@ -182,10 +182,10 @@ now. Each change of the clock since then stands here, with its reason and what w
 | a launch ends with its last workgroup where all run at once, and nobody takes less than the busiest level of memory | what "end" means; transforms and filters on an MI300A that took 1.4 to 2 times what was predicted | whole kernels and those 30, which it moved by less than a tenth of a percent |
 | a die begins a workgroup every 6.1 cycles at the fastest | launches of floydwarshall on an MI300A, which is not scored | small rows of that machine; AITER's rows without a mask, which it moved by 189 cycles |
 | workgroups beside each other on a compute unit find both one's lines in L2, and share them | one's lines were looked for only; products on an MI300A | that of Triton's rows of gfx942 one gets worse, +5.3 to +22.1 %, and one better, +9.9 to +7.1 %; FlyDSL's and AITER's stay |
-| who shares a line is bounded by what all workgroups read of its allocation; seeds at the end of a group of heads take what others of the sample saw; each of a compute unit's workgroups pays its part | launches came below what memory needs to read all keys once; three counts by hand | AITER's causal rows of 1,024 and 2,048 keys lose a sampled head that fetched alone: 187,110 to 175,147 and 544,656 to 503,326 cycles, +32 to +40 % and +7.6 to +15 %; others move by 1 % at most |
-| events around a call cost 3.1 microseconds | rows of an MI300A's programs ([silicon-score.md](silicon-score.md#rows-that-are-no-evidence)); HipKittens' script records events around each call | all 30 kernels: 22.1 % off without, 21.1 with; without Triton's causal rows 11.0 and 9.8 % |
+| no more workgroups share a line than read it in the mean, by what all of them read of its allocation; seeds at the end of a group of heads take what others of the sample saw; each of a compute unit's workgroups pays its part | launches came below what memory needs to read all keys once; three counts by hand | AITER's causal rows of 1,024 and 2,048 keys lose a sampled head that fetched alone: 187,110 to 175,147 and 544,656 to 503,326 cycles, +32 to +40 % and +7.6 to +15 %; others move by 1.5 % at most |
+| events around a call cost time | rows of an MI300A's programs ([silicon-score.md](silicon-score.md#rows-that-are-no-evidence)); HipKittens' script records events around each call | all 30 kernels: 22.1 % off without, 21.1 with; without Triton's causal rows 11.0 and 9.8 % |
 
-Events bring the 30 kernels closer, and were added when a mend of the clock had moved them away. They are made of no row here, and any constant cost of a call would do the same; both figures stand above. Otherwise no was moved to bring a row of this list closer. `memory.mall_rate` of gfx942, `launch.dependent` and `launch.workgroup` are made of rows of that other page, and are no evidence there. An anchor that becomes the target of a change is a constant from then on: it goes to the list of anchors no more.
+Events bring the 30 kernels closer, and were added when a mend of the clock had moved them away. They are made of no row here, and any constant cost of a call would do the same; both figures stand above. No constant of the clock was moved to bring a row of this list closer. `memory.mall_rate` of gfx942, `launch.dependent` and `launch.workgroup` are made of rows of that other page, and are no evidence there. An anchor that becomes the target of a change is a constant from then on: it goes to the list of anchors no more.
 `memory.memory_rate` of gfx950 is such a constant. It is the published rate of one decode call, and stands beside that call in
 [predicted_decode.md](../bench/predicted_decode.md).
 )";
@@ -194,31 +194,18 @@ struct MeanError {
   double mean = 0;
   double root_mean_square = 0;
 };
-MeanError without_causal_triton() {
+// Real kernels of gfx950, with or without the rows of Triton's that come from another source than the published ones.
+MeanError error_of_real_kernels(bool causal_triton, double events) {
   MeanError error;
-  int kernels = 0;
-  for (const JudgedAnchor& judged : judged_anchors()) {
-    const Anchor& anchor = *judged.anchor;
-    if (anchor.kind != "real kernels") continue;
-    if (anchor.id.starts_with("triton") && anchor.id.contains("causal")) continue;
-    error.mean += judged.error;
-    error.root_mean_square += judged.error * judged.error;
-    ++kernels;
-  }
-  return {.mean = error.mean / kernels, .root_mean_square = std::sqrt(error.root_mean_square / kernels)};
-}
-
-// The error of real kernels if events around a launch cost nothing.
-double without_events(bool causal_triton) {
-  double squares = 0;
   int kernels = 0;
   for (const OutsideKernel& row : outside_kernels()) {
     if (!row.between_events() || (!causal_triton && row.name == "triton" && row.mask == "causal")) continue;
-    const double error = 100 * ((row.tflops_at_cap(0).value_or(0) / row.published) - 1);
-    squares += error * error;
+    const double percent = 100 * ((row.tflops_at_cap(events).value_or(0) / row.published) - 1);
+    error.mean += percent;
+    error.root_mean_square += percent * percent;
     ++kernels;
   }
-  return std::sqrt(squares / kernels);
+  return {.mean = error.mean / kernels, .root_mean_square = std::sqrt(error.root_mean_square / kernels)};
 }
 
 struct Unexplained {
@@ -290,14 +277,13 @@ std::string short_launches() {
 HipKittens' benchmark, MI355X, no mask, 256 heads. Rows of 4,096 keys and more say how far the clock is off for a kernel's loop. By that ratio short rows should be
 right. Those of 1,024 keys lack {:.0f} to {:.0f} microseconds instead, whatever the kernel and its tiles. So no unit of the loop is at fault: the time is in the launch, or beside
 it. HipKittens' scripts wait for the GPU, then record an event before and after one call. What the GPU needs from an event to a kernel and back is
-in such a time, and what Python needs to call. The 3.1 microseconds that events around a launch cost on an MI300A
-([silicon-score.md](silicon-score.md#rows-that-are-no-evidence)) are in the predicted ones of these rows, the causal ones too; until 30 November 2026 they were not. Without them real kernels
-of gfx950 would be {:.1f} % off, and {:.1f} % without Triton's causal rows.
+in such a time, and what Python needs to call. What events around a launch cost on an MI300A, {:.1f} microseconds, is in the predicted ones of these rows, the causal ones too
+([silicon-score.md](silicon-score.md#rows-that-are-no-evidence)); until 30 November 2026 it was not. The error with and without it stands [above](#the-error-to-quote).
 
 | kernel | head dim | keys | published, microseconds | predicted | predicted, by the ratio of the long rows | lacks |
 |---|---|---|---|---|---|---|
 )",
-      least, most, without_events(true), without_events(false));
+      least, most, event_microseconds);
   for (const ShortLaunch& launch : launches) {
     const OutsideKernel& row = *launch.row;
     text += fmt::format("| {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} |\n",
@@ -349,16 +335,19 @@ std::string judged_tables() {
   text += error_table();
   const ModelErrors all = errors_of(judged_anchors());
   const ModelError& whole = all.at("quoted");
+  const MeanError without_causal = error_of_real_kernels(false, event_microseconds);
   text += fmt::format(
       "\n`wavejit profile` and [bench/predicted_shapes.md](../bench/predicted_shapes.md) quote `quoted`: whole kernels "
       "and real ones, in busy pipes and in throughput at the power limit. `wavejit tune` and `wavejit compare` quote "
       "toggles. A predicted 91 % busy says "
       "{:.0f} to {:.0f} %. Triton's causal rows come from another source than the published ones. Without them real "
-      "kernels of gfx950 are {:+.1f} % off in the mean, and {:.1f} % in root mean square. Without the "
-      "3.1 microseconds of events around each call, which predicted times have since 30 November 2026, real kernels come "
-      "to {:.1f} %, and to {:.1f} % without Triton's causal rows. The published order of single-wave loops is unknown. Three orders were tried, which bound the published one.\n",
-      100 * whole.low_end(0.91), 100 * whole.high_end(0.91), without_causal_triton().mean,
-      without_causal_triton().root_mean_square, without_events(true), without_events(false));
+      "kernels of gfx950 are {:+.1f} % off in the mean, and {:.1f} % in root mean square. Without the {:.1f} microseconds "
+      "of events around each call, which predicted times have since 30 November 2026, real kernels come to {:.1f} %, and "
+      "to {:.1f} % without Triton's causal rows. The published order of single-wave loops is unknown. Three orders were "
+      "tried, which bound the published one.\n",
+      100 * whole.low_end(0.91), 100 * whole.high_end(0.91), without_causal.mean, without_causal.root_mean_square,
+      event_microseconds, error_of_real_kernels(true, 0).root_mean_square,
+      error_of_real_kernels(false, 0).root_mean_square);
   text += ratios_by_kind();
   text += known_when;
   std::set<std::string> kinds;

@@ -9,8 +9,8 @@
 
 namespace wavejit::bench {
 
-// What two events around a launch cost: made of rows of other programs on an MI300A (docs/silicon-score.md; EVENT_COST
-// of silicon_page.py).
+// What two events around a launch cost: made of rows of other programs on an MI300A (docs/silicon-score.md, whose script
+// silicon_page.py reads it here).
 inline constexpr double event_microseconds = 3.1;
 
 // bench/triton_anchors.json (written by triton_clock.py) and bench/aiter_anchors.json (aiter_clock.py).
@@ -30,9 +30,10 @@ struct OutsideKernel {
   double matrix_busy = 0;  // predicted, whole launch, 0 to 1
   double steady_busy = 0;  // predicted, the middle half of a compute unit's time
   double useful = 0;       // the part of the pipes' cycles that exact FLOPs take, whole launch
-  // Predicted, at the clock of a GPU at its power limit, as a part of the peak's; nothing where that is not known. Where
-  // the published time lies between two events around each call, their cost is in it.
+  // Whether the published time lies between two events around each call.
   bool between_events() const;
+  // Predicted, at the clock of a GPU at its power limit, as a part of the peak's; nothing where that is not known.
+  // `events`: microseconds that are added where the published time lies between events.
   std::optional<double> throughput_at_cap(double events = event_microseconds) const;
   std::optional<double> tflops_at_cap(double events = event_microseconds) const;
 };

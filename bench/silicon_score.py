@@ -19,10 +19,9 @@ import sys
 import time
 
 from aiter_clock import forward
-from silicon_page import BOARD, EVENT_COST, PRODUCT, page, pairs_of_originals, ratios_by_kind, read_table
+from silicon_page import BOARD, EVENT_COST, PRODUCT, TREE, page, pairs_of_originals, ratios_by_kind, read_table
 from simulated_gpu import SimulatedGpu
 
-TREE = pathlib.Path(__file__).resolve().parent.parent
 DATA, PAGE = TREE / "bench/silicon", TREE / "docs/silicon-score.md"
 LIMIT = 60  # seconds of processor time that a row of the originals may take
 TICK = 0.0105  # microseconds: a stamp counts ten nanoseconds

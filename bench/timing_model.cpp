@@ -63,13 +63,12 @@ repositories.
 | a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
 | BabelStream, and a pointer chase | MI300X | 4.1 TB/s; the latency of the last level cache, whose L2 and memory the next line contradicts |
 | a report of MT4G, a public tool that measures the caches of a GPU | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
-| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
+| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes, how fast workgroups begin, what events around a launch cost; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
 | Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and by the MI300A, which the model follows |
 | RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
 | AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
 | LLVM: scheduling model, hazard recognizer | – | passes, wait states |
-| sarchlab/mgpusim, programs timed between events | MI300A | what one more launch takes, how fast workgroups begin, what events cost: [silicon-score.md](silicon-score.md#rows-that-are-no-evidence) |
 | code objects of AITER | – | what stands between two matrix instructions of a loop that AMD has tuned |
 
 ## The model
@@ -93,13 +92,13 @@ repositories.
   the beginning of the launch. On gfx1201 every scalar load takes the same.
 * **gfx1201** issues in its own way: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
-* **Lines on their way.** Who asks for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
+* **Lines on their way.** A request for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
 * **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both, and takes as long for each as for one alone: they are taken to ask at the same time. Neighbours are looked for in two places:
   the workgroup beside it in the die's part of a row of the grid, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
   its lines with its other query blocks. Where a die's workgroups together read more lines of an array than it has, as when each gathers from all of it, its lines have
-  several readers, too. A workgroup that stands beside the sampled one on a compute unit reads lines that the sampled one does not. Where these are as many of an array as the sampled one alone
-  reads, within an eighth, they are shared like those. An array is an allocation, or what the launch touches of one that is more than twice as large. No more workgroups share a line than read it in the mean, by what all of them read of the array. Where one of the
-  sample sees an array shared, it is for all of the sample: the last head of a group has a neighbour of another one. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. A line that the workgroup beside it on another die reads, too, the other one of a pair, comes from memory for one die. The other dies find that line
+  several readers, too. A workgroup that stands beside the sampled one on a compute unit reads lines that the sampled one does not. Where it reads as many of an array, within an eighth, as the sampled one reads
+  alone, they are shared like those. An array is an allocation, or what the launch touches of one that is more than twice as large. No more workgroups share a line than read it in the mean, by what all of them read of the array. Where one workgroup of the
+  sample sees that an array is shared, the whole sample shares it: the last head of a group has a neighbour of another group, and would fetch alone. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. Workgroups side by side on two dies are looked at in pairs. A line that both read comes from memory for one die. The other dies find that line
   in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
@@ -115,7 +114,7 @@ repositories.
 * **Barriers, jumps, ends.** A barrier releases everybody a fixed time after the last arrival. A jump empties the wave's instruction buffer. Code is there unless it was
   displaced. A wave ends when its stores have arrived.
 * **Beginnings.** A launch begins cold: its code arrives, then its arguments. Launches of one call wait for each other. `predicted_cycles` of `wavejit profile` adds
-  `launch.dependent` for each launch that waits. A die begins no two workgroups at once: `launch.workgroup` lies between them, 6.1 cycles on gfx942 and gfx950.
+  `launch.dependent` for each launch that waits. A die begins its workgroups one after the other, `launch.workgroup` apart.
 * **One launch or two.** Both forms are on one footing. A second launch costs `launch.dependent`, code and arguments that arrive cold, and the merge's own time. A merge
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
@@ -139,7 +138,7 @@ repositories.
   3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
 * A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
   workgroups on 912 places takes 1.73 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
-* How many read each line of an allocation of which some lines are read often and others once. The mean of all of them bounds each.
+* Allocations whose lines have unequal readers, some many and others one. No line of them has more than the mean.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
 * L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
 * Atomics that return: they take memory's latency and know no contention. Others measured 382 cycles alone and 1,937 contended, MI300X. An MI300X takes those at one address

@@ -175,7 +175,7 @@ TEST(Grid, ALaunchWithoutWorkgroupsIsNotTimed) {
   }
 }
 
-// 65,536 workgroups that do nothing: what they do takes places of a die for less time than it takes to fill them.
+// 65,536 workgroups that do nothing: each has left before the die has begun as many as have places.
 TEST(Grid, ADieBeginsWorkgroupsOneAfterTheOther) {
   constexpr double of_die = 65'536 / 8.0;
   const Sampled sampled =

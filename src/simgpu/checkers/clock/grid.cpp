@@ -118,8 +118,6 @@ std::uint64_t cold_cycles(const timing::Timing& timing) {
       timing.wave.cold_code.value + timing.memory.cold_arguments.value - timing.memory.scalar_latency.value, 0.0));
 }
 
-namespace {}  // namespace
-
 std::expected<GridResult, std::string> time_grid(Program& program, const GridShape& shape, std::span<const Seed> seeds,
                                                  std::span<const WorkgroupTrace> traces, std::uint64_t timeline,
                                                  const Survey* survey, const LaunchMemory& memory) {

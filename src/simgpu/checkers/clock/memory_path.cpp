@@ -135,7 +135,7 @@ double MemoryPath::fill(double now, std::uint64_t line, std::uint64_t instance) 
     return std::max(at_l2 + rules_->l2_latency.value, *ready);
   }
   const auto [seen, is_new] = seen_.try_emplace(known_as, 0.0);
-  // Caches may forget a line that is on its way: who asks for it again has it no earlier than who asked first.
+  // Caches may forget a line that is on its way. A later request has it no earlier than the first one.
   seen->second = std::max(seen->second, from_behind_l2(at_l2, line, !is_new));
   *ready = seen->second;
   return *ready;

@@ -26,7 +26,7 @@ unsigned count_of(const std::unordered_map<std::uint64_t, unsigned>& readers, st
   return found == readers.end() ? 1U : found->second;
 }
 
-// How many read a line, of the middle one of some.
+// The median of how many read each of these lines.
 unsigned middle_of(const std::unordered_map<std::uint64_t, unsigned>& readers, std::span<const std::uint64_t> lines) {
   std::vector<unsigned> counts;
   std::ranges::transform(lines, std::back_inserter(counts),

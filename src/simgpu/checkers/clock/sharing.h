@@ -53,7 +53,7 @@ class LaunchSharing {
   // What else uses the memory of that compute unit. `alike`: how many workgroups do as much as the seed's.
   Neighbours neighbours_of_unit(const Seed& seed, std::span<const WorkgroupTrace* const> residents,
                                 std::uint64_t alike) const;
-  // Which part of a workgroup's lines neighbours on its die read, too; none where there is no neighbour.
+  // The part of a workgroup's lines that others of its die read, too; none where it has no neighbour.
   std::optional<double> shared_part(const Seed& seed) const;
 
  private:
