@@ -1,47 +1,60 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/soak-report.md: what the parts of ./dev soak did at this commit (scripts/soak_results.py). Of the machine it says how
-long it took and nothing else. Exit code 1 if nothing has run at this commit.   soak_report.py
+"""Writes docs/soak-report.md: what the parts of ./dev soak did (scripts/soak_results.py). A part that has run whole at this commit gets
+a new row; another keeps the row that the page has, with the commit at which it ran, so that parts can be run on other days and machines.
+The page says how long a part took, and nothing else of the machine. Exit code 1 if nothing has run at this commit.   soak_report.py
 """
 import collections
+import re
 import sys
 
 from soak import TABLE, Part, parts_of
 from soak_results import PAGE, passed_in, read_rows, state, wall
 
+HEAD = """# The long tests
 
-def row_of(part: Part, results: dict[str, dict]) -> str:
-    if not results:
-        return f"| {part.number} | {part.what} | not run | | | |"
-    names = part.listed() or {}
+What the parts of `./dev soak` did when each last ran whole: at which commit, and until which day. `git log <commit>..` shows what has
+changed since. `./dev soak report` writes this page.
+
+Every result is simulated: kernels ran on the simulated GPU, none on a real one. Targets are those that tests which passed name, seeds
+those that they were given. Seconds are those of the machine that simulated.
+
+Kernels that are only compiled are those of lines in which every three words meet, and of all lines; why, and how many, is in
+[tests/README.md](../tests/README.md#combinations-of-words). What an earlier run has compiled with the same generator and LLVM was looked up.
+
+| part | what | commit | until | passed | what the tests say that they did | targets | seeds | seconds | did not pass |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def listed(words, form: str = "{}") -> str:
+    return ", ".join(form.format(word) for word in sorted(words, key=lambda word: (len(word), word))) or "–"
+
+
+def row_of(part: Part, results: dict[str, dict], at: tuple[str, str]) -> str:
+    passed = [row for row in results.values() if row["outcome"] == "passed"]
     counts = sum((collections.Counter(row["counts"]) for row in results.values()), collections.Counter())
-    did = ", ".join(f"{count:,} {unit}" for unit, count in sorted(counts.items())) or "–"
-    failed = sum(row["outcome"] in ("failed", "timed out", "not run") for row in results.values())
-    return f"| {part.number} | {part.what} | {passed_in(results)} of {len(names)} | {did} | {wall(results.values()):,.0f} | {failed or '–'} |"
+    cells = [
+        str(part.number), part.what, at[0][:12] + (" and changes that are in no commit" if at[1] else ""), max(row["when"][:10] for row in results.values()),
+        f"{passed_in(results)} of {len(part.listed() or {})}", ", ".join(f"{count:,} {unit}" for unit, count in sorted(counts.items())) or "–",
+        listed({target for row in passed for target in row["targets"]}), listed({seed for row in passed for seed in row["seeds"]}, "`{}`"),
+        f"{wall(results.values()):,.0f}", listed({f"`{name}` {row['outcome']}" for name, row in results.items() if row["outcome"] != "passed"})]
+    return f"| {' | '.join(cells)} |"
+
+
+def earlier_rows(parts: list[Part]) -> dict[int, str]:
+    """Those of parts that are still called what they were."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    return {part.number: found.group() for part in parts if (found := re.search(rf"^\| {part.number} \| {re.escape(part.what)} \| \w{{12}}.*$", text, re.MULTILINE))}
 
 
 def page(parts: list[Part], rows: list[dict], at: tuple[str, str]) -> str:
-    results = {part.number: part.results(rows, at) for part in parts}
-    done = [row for of in results.values() for row in of.values()]
-    day = max((row["when"][:10] for row in done), default="")
-    ran = [row for row in done if row["outcome"] == "passed"]
-    targets = sorted({target for row in ran for target in row["targets"]}, key=lambda target: (len(target), target))
-    seeds = sorted({seed for row in ran for seed in row["seeds"]})
-    others = [f"- part {part.number}: `{name}` {row['outcome']}" for part in parts for name, row in results[part.number].items() if row["outcome"] != "passed"]
-    lines = [
-        "# The long tests", "",
-        f"What `./dev soak` did at commit {at[0][:12]}{' with changes that are in no commit' if at[1] else ''}, until {day}.",
-        "`./dev soak report` writes this page.", "",
-        "Every result is simulated: kernels ran on the simulated GPU, none on a real one. Seconds are those of the machine that simulated.", "",
-        "Kernels that are only compiled are those of lines in which every three words meet, and of all lines; why, and how many, is in",
-        "[tests/README.md](../tests/README.md#combinations-of-words). What an earlier run has compiled with the same generator and LLVM was looked up.", "",
-        "| part | what | passed | what the tests say that they did | seconds | failed |", "|---|---|---|---|---|---|",
-        *(row_of(part, results[part.number]) for part in parts), "",
-        f"Simulated targets that tests which passed name: {', '.join(targets) or 'none'}.", "",
-        f"Seeds that these tests were given: {', '.join(f'`{seed}`' for seed in seeds) or 'none'}."]
-    if others:
-        lines += ["", "What did not pass:", "", *others]
-    return "\n".join(lines) + "\n"
+    lines = earlier_rows(parts)
+    for part in parts:
+        results = part.results(rows, at)
+        if results and (part.number not in lines or len(results) == len(part.listed() or {})):
+            lines[part.number] = row_of(part, results, at)
+    return HEAD + "\n".join(lines.get(part.number, f"| {part.number} | {part.what} | not run |{' |' * 7}") for part in parts) + "\n"
 
 
 def main() -> int:
