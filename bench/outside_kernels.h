@@ -9,8 +9,8 @@
 
 namespace wavejit::bench {
 
-// What two events around a launch cost: made of rows of other programs on an MI300A (docs/silicon-score.md, whose script
-// silicon_page.py reads it here).
+// Added for the events around a launch. Nobody measured it: it is what the clock of bf4eb831 left unpredicted in eight
+// rows of other programs on an MI300A (docs/silicon-score.md, whose script silicon_page.py reads it here).
 inline constexpr double event_microseconds = 3.1;
 
 // bench/triton_anchors.json (written by triton_clock.py) and bench/aiter_anchors.json (aiter_clock.py).

@@ -26,10 +26,11 @@ constexpr std::string_view introduction =
 Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
 [simgpu.h](../include/wavejit/simgpu.h)). It runs sampled workgroups, and replays what their waves executed on a model of the target's compute units
 ([src/simgpu/checkers/clock](../src/simgpu/checkers/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
-Every constant was published by others or is a guess, and the tables below say which.
+Costs, latencies and rates were published by others, derived from what was, or guessed, and the tables below say which. Associativity of caches, the hash that chooses their sets and the
+thresholds of sampling are guesses in src/simgpu/checkers/clock.
 
-Predicted stands before measured everywhere: ratios of times, here and in [silicon-score.md](silicon-score.md), are predicted ÷ measured, and +10 % says that the predicted figure is a tenth
-larger than the published one.
+Ratios are predicted ÷ measured, here and in [silicon-score.md](silicon-score.md). A ratio of times above 1 says that the clock is too slow. In the tables of anchors +10 % says that the predicted
+figure is a tenth larger than the published one: a + on a speed or a busy share says that the clock is too fast.
 
 ## Grades
 
@@ -39,7 +40,7 @@ larger than the published one.
 | documented | by AMD, or in LLVM's back end |
 | derived | from code objects that AMD ships, or by arithmetic from the two above. [X] in the tables of anchors |
 | carried over | measured by others on another GPU of AMD, which the source names, and taken as it is: nobody has published it of the target |
-| guessed | nobody has published it; the source says what the guess leans on |
+| guessed | nobody has published it; the source says what the guess is based on |
 
 ## Sources
 
@@ -48,10 +49,10 @@ repositories.
 
 | source | GPU | what it gave |
 |---|---|---|
-| pyhip's microbenchmarks of one wave | MI300X | vector costs of gfx942, and what runs in the shadow of a matrix instruction |
+| pyhip's microbenchmarks of one wave | MI300X | vector costs of gfx942, and what runs beside a matrix instruction |
 | ROCm/gfx950-gluon-tutorials: AMD's engineers read thread traces of attention, of products and of LDS | MI355X, MI300X | issue beside a matrix instruction, queues, LDS rates, bytes on their way, cycles a round of whole loops, the clock at the power limit |
 | tinygrad/tinygrad, `extra/sqtt`: thread traces that anybody can read (no matrix instruction in them) | MI350 series | vector, scalar, LDS and memory issue; branches; latencies; starts and ends of waves |
-| prices fitted to performance counters within 1 % | MI355X | duty of one wave a SIMD (three figures); its prices gave way to traces |
+| prices fitted to performance counters within 1 % | MI355X | duty of one wave a SIMD (three figures); its costs were replaced by those of traces |
 | probes of a fixed-maximum attention, head dim 64 | MI355X | 79 % matrix busy, what leaving out exponentials, DMA, reads of V or barriers changes, 1.62 to 1.69 GHz at the power limit |
 | LDS microbenchmarks | MI355X | 192 and 163 bytes a clock of 16-byte and of transpose reads: contradicted by AMD's traces, which the model follows |
 | HipKittens (HazyResearch), phase tables | MI355X | which lanes of an LDS access go together |
@@ -61,12 +62,12 @@ repositories.
 | a profile of latent-key attention | MI355X | cycles that a phase with one barrier loses; counted bank conflicts of transpose reads |
 | fences of agent scope in a loop, and a message from die to die | MI300X | 115 to 317 ns a fence, 703 ns from a release to the poll that sees it: with this model's fences, atomic and load 1.04 µs, where 0.9 to 1.0 was measured |
 | a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
-| BabelStream, and a pointer chase | MI300X | 4.1 TB/s; the latency of the last level cache, whose L2 and memory the next line contradicts |
+| BabelStream, and a pointer chase | MI300X | 4.1 TB/s; latencies of the last level cache, L2 and memory. The next line contradicts those of L2 and memory |
 | a report of MT4G, a public tool that measures the caches of a GPU | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
-| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes, how fast workgroups begin, what events around a launch cost; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
+| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes, how fast workgroups begin, what this clock's predictions lack between events; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
 | Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and by the MI300A, which the model follows |
-| RDNA3 traces | RDNA3 | latencies that guesses lean on where nobody has measured CDNA |
+| RDNA3 traces | RDNA3 | latencies that guesses are based on where nobody has measured CDNA |
 | AMD: CDNA3 and CDNA4 white papers, instruction set architecture, matrix instruction calculator, rocprofiler-compute, Composable Kernel's notes on LDS | – | what is documented |
 | LLVM: scheduling model, hazard recognizer | – | passes, wait states |
 | code objects of AITER | – | what stands between two matrix instructions of a loop that AMD has tuned |
@@ -93,13 +94,16 @@ repositories.
 * **gfx1201** issues in its own way: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines on their way.** A request for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
-* **Lines that others read, too.** A line that a neighbouring workgroup of the same die reads, too, is fetched once for both, and takes as long for each as for one alone: they are taken to ask at the same time. Neighbours are looked for in two places:
-  the workgroup beside it in the die's part of a row of the grid, and the nearest at the same x and z. So heads that take turns on a die share nothing with each other, and each head shares all
-  its lines with its other query blocks. Where a die's workgroups together read more lines of an array than it has, as when each gathers from all of it, its lines have
-  several readers, too. A workgroup that stands beside the sampled one on a compute unit reads lines that the sampled one does not. Where it reads as many of an array, within an eighth, as the sampled one reads
-  alone, they are shared like those. An array is an allocation, or what the launch touches of one that is more than twice as large. No more workgroups share a line than read it in the mean, by what all of them read of the array. Where one workgroup of the
-  sample sees that an array is shared, the whole sample shares it: the last head of a group has a neighbour of another group, and would fetch alone. Lines that one workgroup alone reads have its equal part of L2; those of several have all of it. Workgroups side by side on two dies are looked at in pairs. A line that both read comes from memory for one die. The other dies find that line
-  in the last level cache.
+* **Lines of several workgroups.** Two neighbours on the die are traced: the next one in the die's part of a row of the grid, and the nearest at the same x and z. A line that both read is
+  fetched once, and each waits for it as long as it would alone: they are taken to ask at the same time. So heads that take turns on a die share nothing with each other, and each head shares all
+  its lines with its other query blocks.
+  * An array is an allocation, or the part that the launch touches of one that is more than twice as large. If a die's workgroups together read more lines of an array than it has, as when each
+    gathers from all of it, its lines have several readers, too.
+  * No line has more readers than the mean: lines of the array that all workgroups read ÷ lines of the array.
+  * If one sampled workgroup shares more than half of its lines of an array, the whole sample shares the array. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
+  * The workgroup beside the sampled one on its compute unit has lines of its own. They are shared as the sampled one's own are, if both have as many of the array, within an eighth.
+  * Lines of one workgroup have its equal part of L2; lines of several have all of it.
+  * Of two workgroups side by side on two dies, one reads a line that both want from memory, and the other finds it in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
   rate, because all dies see them.
@@ -120,8 +124,8 @@ repositories.
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
   takes is derived from slopes that others measured on an MI300A: 800 to 2,400 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
-  workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where others come behind it, a workgroup takes its place for as long as the matrix
-  pipes need at the pace of the time until the first of the compute unit ends, or, without matrix instructions, for the mean of the workgroups there. Where all workgroups run at once, the launch ends with the last.
+  workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where other workgroups wait for places, a workgroup holds its place for T × all ÷ done: T is the time from
+  the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
   workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
   instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
@@ -134,8 +138,8 @@ repositories.
 
 * Power and clock frequency. A GPU at its power limit runs attention well below its peak clock. Never convert predicted cycles to time with the peak clock. What is known
   of the real clock stands [below](#the-clock-at-the-power-limit).
-* Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 4.2 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
-  3.6 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
+* Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 3.9 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
+  3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
 * A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
   workgroups on 912 places takes 1.73 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
 * Allocations whose lines have unequal readers, some many and others one. No line of them has more than the mean.

@@ -101,7 +101,7 @@ std::string toggle_effects() {
   text +=
       "\n### What the stagger is worth\n\n"
       "With both groups in step, every wave of the compute unit reads LDS at once and multiplies at once, "
-      "with a barrier of all between. A tile takes the sum of both times, not the larger one. "
+      "with a barrier of all between. So the times of both phases add up: a tile takes the sum, or more. "
       "The published loss is 15 % of throughput, at a power limit where idle pipes raise the clock: "
       "by the law of that limit 38 % of cycles. The clock says more than that for [FlyDSL's own "
       "kernel](#flydsls-dual-wave-attention), too: between the phases whose times it adds up, the GPU hides something.\n\n"

@@ -10,9 +10,10 @@ namespace wavejit::timing {
 inline constexpr LaunchRules stream = {
     .dependent = derived(
         1800,
-        "between 800 and 2,400: MI300A rows of sarchlab/mgpusim (d01e70d5) at 2.1 GHz. By their slopes one more launch "
-        "takes 3,964 cycles of floydwarshall and 2,803 of bitonicsort, and 1,600 to 2,000 of them are the kernel's, by "
-        "this model or a simpler one; its authors fitted 1,800"),
+        "between 800 and 2,400: MI300A rows of sarchlab/mgpusim (d01e70d5) at 2.1 GHz. One more launch takes 3,964 "
+        "cycles of floydwarshall (16 to 64 nodes; 3,780 to 5,000 by fits over more sizes) and 2,803 of bitonicsort (1,024 "
+        "to 4,096 elements; larger sizes fit no line), and 1,600 to 2,000 of them are the kernel's, by this model or a "
+        "simpler one. 1,800 was chosen within that; mgpusim's authors fitted it, too"),
     .workgroup =
         derived(6.1,
                 "MI300A rows of sarchlab/mgpusim (d01e70d5): floydwarshall of 512 to 4,096 nodes, by the slope "

@@ -173,7 +173,7 @@ constexpr std::string_view isa = "CDNA3 instruction set architecture";
 constexpr std::string_view cdna3_paper = "CDNA3 white paper";
 constexpr std::string_view mt4g =
     "MT4G's report of an MI300X (a virtual function, ROCm 6.4): by a chase of 116 cycles in L1, 287.5 in L2, 900 in "
-    "memory, 48 in the scalar cache and 51.3 in LDS, of which this many are its level's";
+    "memory, 48 in the scalar cache and 51.3 in LDS. This is left when what the model adds to a step is taken off";
 
 constexpr WaveRules cdna3_waves = {
     .look = documented(4, profiler),
@@ -209,7 +209,7 @@ constexpr WaveRules cdna4_waves = [] {
 }();
 
 constexpr LdsRules cdna3_lds_unit = {
-    .latency = measured(31, mt4g),
+    .latency = derived(31, mt4g),
     .ports = documented(2, "one for each pair of SIMDs"),
     .queue = guessed(8, as_gfx950),
     .sets = {},
@@ -230,22 +230,22 @@ constexpr MemoryRules cdna3_memory = {
     .l1_bytes = documented(32768, cdna3_paper),
     .line = documented(128, cdna3_paper),
     .l1_rate = documented(64, cdna3_paper),
-    .l1_latency = measured(97, mt4g),
+    .l1_latency = derived(97, mt4g),
     .l2_bytes = documented(4194304, cdna3_paper),
     .l2_rate = documented(2048, "16 channels of 128 bytes"),
-    .l2_latency = measured(266, mt4g),
+    .l2_latency = derived(266, mt4g),
     .mall_bytes = documented(268435456, cdna3_paper),
     .mall_rate = measured(345,
-                          "5.8 TB/s of 8 dies at 2.1 GHz, MT4G's report of an MI300X; 0.7 to 0.8 TB/s a die, both "
-                          "ways, in MI300A rows of 17 to 134 MB (sarchlab/mgpusim). Reads alone of another kernel: "
+                          "5.8 TB/s of 8 dies at 2.1 GHz, MT4G's report of an MI300X; 0.65 to 0.74 TB/s a "
+                          "die, both ways, by slopes of streams of 17 to 134 MB on an MI300A (sarchlab/mgpusim). Reads alone of another kernel: "
                           "11.9 TB/s, MI300X"),
-    .mall_latency = derived(650,
-                            "545 by a pointer chase on an MI300X, whose L2 (175) and memory (730) are 91 and 148 "
-                            "below MT4G's"),
+    .mall_latency = guessed(650,
+                            "between 636 and 693: 545 by a pointer chase on an MI300X, which is 91 and 148 cycles below "
+                            "MT4G in L2 (175) and memory (730)"),
     .memory_rate = measured(1952, "4.1 TB/s at 2.1 GHz: what BabelStream reaches, MI300X"),
-    .memory_latency = measured(878, mt4g),
+    .memory_latency = derived(878, mt4g),
     .scalar_bytes = documented(16384, "CDNA3 white paper; two compute units share it"),
-    .scalar_latency = measured(16, mt4g),
+    .scalar_latency = derived(16, mt4g),
     .cold_arguments = guessed(740, as_gfx950),
     .write_back =
         measured(666, "317 ns, the most that a fence of agent scope took, L2 empty, GPU otherwise idle, MI300X"),

@@ -269,7 +269,7 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_EQ(parts, told.at("predicted_cycles").get<int>());
   const Outcome words =
       run({"profile", "attention_forward bf16 b1 q64 k4096 h1 d64", "--set", "kv-splits=4", "--device", "sim:gfx950"});
-  EXPECT_THAT(words.out, HasSubstr(" % between launches (from others' measurements), "));
+  EXPECT_THAT(words.out, HasSubstr(" % between launches (derived from an MI300A's times), "));
   EXPECT_THAT(words.out, HasSubstr(" % until code and arguments are there, "));
 }
 

@@ -22,7 +22,7 @@ std::string parts_text(std::span<const Json> launches) {
   std::string sum;
   for (const Json& launch : launches)
     sum += fmt::format("{}{}", sum.empty() ? "" : " + ", launch.at("cycles").get<std::uint64_t>());
-  return fmt::format("{}: {}, and {} (from others' measurements) for each launch that waits for the one before",
+  return fmt::format("{}: {}, and {} (derived from an MI300A's times) for each launch that waits for the one before",
                      predicted_cycles(launches).total(), sum,
                      launches.back().at("dependent_launch_cycles").get<std::uint64_t>());
 }
@@ -34,7 +34,7 @@ std::string whereabouts_text(std::span<const Json> launches) {
   };
   std::string text;
   if (cycles.of_waits != 0)
-    text += fmt::format("{:.1f} % between launches (from others' measurements), ", percent(cycles.of_waits));
+    text += fmt::format("{:.1f} % between launches (derived from an MI300A's times), ", percent(cycles.of_waits));
   text += fmt::format("{:.1f} % until code and arguments are there", percent(cycles.of_cold_starts));
   for (const Json& launch : launches) {
     const auto running = launch.at("cycles").get<std::uint64_t>() - launch.at("cold_cycles").get<std::uint64_t>();

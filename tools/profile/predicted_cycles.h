@@ -19,9 +19,9 @@ struct PredictedCycles {
 
 // The cycles of launches as the simulated GPU tells them, none refused.
 PredictedCycles predicted_cycles(std::span<const nlohmann::json> launches);
-// "31200: 18000 + 6000, and 1800 (from others' measurements) for each launch that waits for the one before"; empty for one launch.
+// "31200: 18000 + 6000, and 1800 (derived from an MI300A's times) for each launch that waits for the one before"; empty for one launch.
 std::string parts_text(std::span<const nlohmann::json> launches);
-// "3.2 % between launches (from others' measurements), 3.4 % until code and arguments are there, 75.2 % k, 8.5 % k_combine"
+// "3.2 % between launches (derived from an MI300A's times), 3.4 % until code and arguments are there, 75.2 % k, 8.5 % k_combine"
 std::string whereabouts_text(std::span<const nlohmann::json> launches);
 nlohmann::json parts_json(std::span<const nlohmann::json> launches);
 
