@@ -111,6 +111,61 @@ std::uint64_t as_busy_as(const Seed& seed, std::uint64_t workgroups, const Surve
   return busy;
 }
 
+// One compute unit of the launch, with the workgroup of a seed and what stands beside it.
+struct TimedUnit {
+  ComputeUnitResult unit;
+  std::uint64_t cycles = 0;      // of its place, for each workgroup
+  std::uint64_t pipes = 0;       // cycles of matrix pipes, for each workgroup
+  std::uint64_t write_back = 0;  // what is left to write at its end
+};
+
+struct TimeOfUnit {
+  const GridShape& shape;
+  const LaunchSharing& sharing;
+  const Survey* survey;
+  unsigned resident;       // workgroups of a compute unit, where all are alike
+  std::uint64_t timeline;  // cycles of the middle that are kept; 0: none
+};
+
+std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& seed, const TimeOfUnit& of) {
+  const std::uint64_t units = units_of(program.target());
+  const std::uint64_t places = units * of.resident;
+  const std::uint64_t alike = std::max<std::uint64_t>(as_busy_as(seed, of.shape.total(), of.survey, places), 1);
+  const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, of.resident));
+  ComputeUnitRequest request;
+  request.workgroups = of.sharing.residents_of(seed, resident);
+  request.resident = resident;
+  request.neighbours = of.sharing.neighbours_of_unit(seed, request.workgroups, alike);
+  auto unit = run_compute_unit(program, request);
+  if (unit && of.timeline != 0) {
+    // Where the middle is shows only now; a second run is the same to the cycle.
+    request.timeline_first = unit->cycles / 2;
+    request.timeline_last = request.timeline_first + of.timeline;
+    unit = run_compute_unit(program, request);
+  }
+  if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
+  TimedUnit timed;
+  timed.cycles = place_cycles(*unit, resident, of.shape.waves, of.shape.total() <= places);
+  for (const SimdResult& simd : unit->simds) timed.pipes += simd.matrix_busy;
+  timed.pipes /= resident;
+  // What place_cycles counts as the next one's burden is none of the end.
+  const std::uint64_t burden = timed.cycles > unit->cycles ? timed.cycles - unit->cycles : 0;
+  timed.write_back = unit->write_back_cycles - std::min(unit->write_back_cycles, burden);
+  timed.unit = std::move(*unit);
+  return timed;
+}
+
+// A reason not to believe the result; empty: none.
+std::string doubt_of(const GridResult& grid, const Program& program) {
+  const bool has_matrix = std::ranges::contains(program.steps(), Kind::matrix, &Step::kind);
+  const auto ran_none = [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; };
+  if (!has_matrix || !std::ranges::all_of(grid.units, ran_none)) return {};
+  return std::format(
+      "the kernel has matrix instructions, and none of the {} workgroups that were timed of {} ran one: either the "
+      "launch has nothing to do, or those that do its work are not among them",
+      grid.units.size(), grid.workgroups);
+}
+
 }  // namespace
 
 std::uint64_t cold_cycles(const timing::Timing& timing) {
@@ -142,48 +197,26 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double write_back = 0;
   for (const Seed& seed : seeds) {
     if (sharing.trace_of(seed.workgroup) == nullptr) continue;
-    const std::uint64_t alike =
-        std::max<std::uint64_t>(as_busy_as(seed, grid.workgroups, survey, units * grid.resident), 1);
-    const auto resident =
-        static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, grid.resident));
-    ComputeUnitRequest request;
-    request.workgroups = sharing.residents_of(seed, resident);
-    request.resident = resident;
-    request.neighbours = sharing.neighbours_of_unit(seed, request.workgroups, alike);
     if (const auto part = sharing.shared_part(seed)) {
       shared_lines += *part;
       ++with_neighbours;
     }
-    auto unit = run_compute_unit(program, request);
-    if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
-    if (timeline != 0 && grid.units.empty()) {
-      // Where the middle is shows only now; a second run is the same to the cycle.
-      request.timeline_first = unit->cycles / 2;
-      request.timeline_last = request.timeline_first + timeline;
-      unit = run_compute_unit(program, request);
-      if (!unit) return std::unexpected(unit.error());
-    }
-    const std::uint64_t cycles = place_cycles(*unit, resident, shape.waves, grid.workgroups <= units * grid.resident);
-    grid.sample.push_back({.workgroup = seed.workgroup, .cycles = cycles});
-    std::uint64_t pipes_busy = 0;
-    for (const SimdResult& simd : unit->simds) pipes_busy += simd.matrix_busy;
-    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = pipes_busy / resident});
-    // What is counted above as the next one's burden is none of the end.
-    const std::uint64_t burden = cycles > unit->cycles ? cycles - unit->cycles : 0;
-    write_back += static_cast<double>(unit->write_back_cycles - std::min(unit->write_back_cycles, burden));
-    steady += unit->steady_matrix_busy();
-    grid.units.push_back(std::move(*unit));
+    auto timed = time_unit(program, seed,
+                           {.shape = shape,
+                            .sharing = sharing,
+                            .survey = survey,
+                            .resident = grid.resident,
+                            .timeline = grid.units.empty() ? timeline : 0});
+    if (!timed) return std::unexpected(timed.error());
+    grid.sample.push_back({.workgroup = seed.workgroup, .cycles = timed->cycles});
+    pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = timed->pipes});
+    write_back += static_cast<double>(timed->write_back);
+    steady += timed->unit.steady_matrix_busy();
+    grid.units.push_back(std::move(timed->unit));
   }
   if (grid.units.empty()) return std::unexpected("no workgroup was taken down");
   const auto timed = static_cast<double>(grid.units.size());
-  const bool has_matrix = std::ranges::contains(program.steps(), Kind::matrix, &Step::kind);
-  if (has_matrix &&
-      std::ranges::all_of(grid.units, [](const ComputeUnitResult& unit) { return unit.matrix_busy() == 0; })) {
-    grid.doubt = std::format(
-        "the kernel has matrix instructions, and none of the {} workgroups that were timed of {} ran one: either the "
-        "launch has nothing to do, or those that do its work are not among them",
-        grid.units.size(), grid.workgroups);
-  }
+  grid.doubt = doubt_of(grid, program);
   grid.shared_lines = with_neighbours == 0 ? 0 : shared_lines / static_cast<double>(with_neighbours);
   grid.steady_matrix_busy = steady / timed;
   Dispatch all;

@@ -26,8 +26,8 @@ unsigned count_of(const std::unordered_map<std::uint64_t, unsigned>& readers, st
   return found == readers.end() ? 1U : found->second;
 }
 
-// The median of how many read each of these lines.
-unsigned middle_of(const std::unordered_map<std::uint64_t, unsigned>& readers, std::span<const std::uint64_t> lines) {
+// The median of how many read each of these lines, of which there is one at least.
+unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& readers, std::span<const std::uint64_t> lines) {
   std::vector<unsigned> counts;
   std::ranges::transform(lines, std::back_inserter(counts),
                          [&](std::uint64_t line) { return count_of(readers, line); });
@@ -43,6 +43,22 @@ unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
   return std::min(size, static_cast<std::uint32_t>(target.xcds));
 }
 
+// The part of a compute unit's workgroups that reads each line: all, or one of the two that stand beside each other.
+PartsByLine parts_of_unit(const std::unordered_set<std::uint64_t>& lines,
+                          const std::unordered_set<std::uint64_t>* beside) {
+  PartsByLine parts;
+  for (const std::uint64_t line : lines) parts[line] = beside == nullptr || beside->contains(line) ? 1 : 0.5;
+  if (beside == nullptr) return parts;
+  for (const std::uint64_t line : *beside) parts.try_emplace(line, 0.5);
+  return parts;
+}
+
+// Workgroups that a die has at a time, those of one compute unit at least.
+std::uint64_t running_on_die(const boards::Board& target, std::uint64_t workgroups, unsigned resident) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  return std::max<std::uint64_t>((std::min(workgroups, units_of(target) * resident) + dies - 1) / dies, resident);
+}
+
 }  // namespace
 
 std::uint64_t units_of(const boards::Board& target) {
@@ -52,11 +68,10 @@ std::uint64_t units_of(const boards::Board& target) {
 Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident) {
   const std::uint64_t active = std::min(workgroups, units_of(target));
   const auto dies = static_cast<std::uint64_t>(target.xcds);
-  const std::uint64_t of_die = (std::min(workgroups, units_of(target) * resident) + dies - 1) / dies;
   Neighbours neighbours;
   neighbours.compute_units = static_cast<unsigned>(active);
   neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
-  neighbours.l2_part = std::min(resident / static_cast<double>(of_die), 1.0);
+  neighbours.l2_part = resident / static_cast<double>(running_on_die(target, workgroups, resident));
   return neighbours;
 }
 
@@ -67,9 +82,10 @@ LaunchSharing::LaunchSharing(const boards::Board& target, const GridShape& shape
   const Neighbours neighbours = neighbours_of(target, shape.total(), resident);
   const std::uint64_t at_a_time = std::uint64_t{neighbours.compute_units} * resident;
   by_neighbour_ = by_neighbour(std::min(shape.total(), at_a_time) / static_cast<std::uint64_t>(target.xcds));
-  // The dispatcher fills the die's compute units once before it comes round: so far apart are those of one.
+  // A die's compute units get one workgroup each before any of them gets its second, so that the workgroups of one
+  // compute unit are `compute_units_of_die` turns apart. If that is whole rows, they have the same x.
   rows_side_by_side_ = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0;
-  constexpr std::size_t few = 4;  // that say nothing of where others are
+  constexpr std::size_t few = 4;  // fewer do not show which part of an allocation the launch reads
   if (spread && traces.size() >= few) {
     Lines touched;
     for (const WorkgroupTrace& trace : traces) {
@@ -118,13 +134,13 @@ LaunchSharing::Readers LaunchSharing::readers_of(const Seed& seed) const {
   Readers readers;
   const WorkgroupTrace* const trace = trace_of(seed.workgroup);
   if (trace == nullptr) return readers;
-  const auto of = [&](std::optional<std::uint64_t> neighbour) {
+  const auto lines_of_neighbour = [&](std::optional<std::uint64_t> neighbour) {
     const WorkgroupTrace* const there = trace_of(neighbour);
     return there == nullptr ? Lines() : lines_of(*there);
   };
-  const Lines of_next = of(seed.next);
-  const Lines of_row = of(seed.row);
-  const Lines of_across = of(seed.across);
+  const Lines of_next = lines_of_neighbour(seed.next);
+  const Lines of_row = lines_of_neighbour(seed.row);
+  const Lines of_across = lines_of_neighbour(seed.across);
   for (const std::uint64_t line : lines_of(*trace)) {
     const bool in_next = of_next.contains(line);
     const bool in_row = of_row.contains(line);
@@ -138,7 +154,7 @@ LaunchSharing::Readers LaunchSharing::readers_of(const Seed& seed) const {
 // A seed at the end of a group has a neighbour that reads other lines: the last head of those that share keys, for
 // example. Where others of the sample see that an allocation is shared, its part is shared like theirs.
 void LaunchSharing::take_from_others(std::vector<Readers>& all, std::span<const Seed> seeds) const {
-  constexpr double most = 0.5;
+  constexpr double majority = 0.5;
   std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>> by_base;  // the lines of each seed
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     const WorkgroupTrace* const trace = trace_of(seeds[i].workgroup);
@@ -158,9 +174,9 @@ void LaunchSharing::take_from_others(std::vector<Readers>& all, std::span<const 
       };
       std::optional<unsigned> seen;
       for (std::size_t i = 0; i < lines.size() && !seen; ++i)
-        if (part(i) > most) seen = middle_of(all[i].*which, lines[i]);
+        if (part(i) > majority) seen = median_readers(all[i].*which, lines[i]);
       for (std::size_t i = 0; seen && i < lines.size(); ++i)
-        if (part(i) <= most)
+        if (part(i) <= majority)
           for (const std::uint64_t line : lines[i]) (all[i].*which)[line] = *seen;
     }
   }
@@ -181,12 +197,12 @@ double LaunchSharing::lines_read(std::uint64_t base, const LinesOfAllocation& he
 
 // What all workgroups read of an allocation over what there is to read says how many read a line in the mean. No more
 // share it; neighbours say who they are, and not where their group ends.
-void LaunchSharing::bound(Readers& readers, const Lines& lines, double workgroups) const {
+void LaunchSharing::limit_to_mean_readers(Readers& readers, const Lines& lines, double workgroups) const {
   for (const auto& [base, here] : by_allocation_of(as_list(lines))) {
     const auto mean = lines_by_base_.find(base);
     const double of_workgroup = mean == lines_by_base_.end() ? static_cast<double>(here.lines.size()) : mean->second;
-    const double all = workgroups * of_workgroup / lines_read(base, here);
-    const auto most = static_cast<unsigned>(std::max(std::round(all), 2.0));  // two were seen
+    const double mean_readers = workgroups * of_workgroup / lines_read(base, here);
+    const auto most = static_cast<unsigned>(std::max(std::round(mean_readers), 2.0));  // two were seen
     for (const std::uint64_t line : here.lines) {
       const unsigned of_die = std::min(count_of(readers.die, line), most);
       const unsigned dies = std::clamp(most / of_die, 1U, count_of(readers.dies, line));
@@ -213,9 +229,9 @@ void LaunchSharing::add_lines_beside(Readers& readers, const Lines& lines, const
     constexpr std::size_t part = 8;
     if (more - fewer > more / part) continue;
     for (Counts* const counts : {&readers.die, &readers.dies}) {
-      const unsigned middle = middle_of(*counts, here->second.lines);
-      if (middle == 1) continue;
-      for (const std::uint64_t line : there.lines) (*counts)[line] = middle;
+      const unsigned median = median_readers(*counts, here->second.lines);
+      if (median == 1) continue;
+      for (const std::uint64_t line : there.lines) (*counts)[line] = median;
     }
   }
 }
@@ -252,29 +268,24 @@ Neighbours LaunchSharing::neighbours_of_unit(const Seed& seed, std::span<const W
   neighbours.warm = memory_->warm;
   neighbours.in_last_level = memory_->in_last_level;
   const Lines lines = lines_of(*residents.front());
+  const Lines beside = resident > 1 ? lines_of(*residents[1]) : Lines();
   const auto known = of_seeds_.find(seed.workgroup);
   Readers readers = known == of_seeds_.end() ? Readers() : known->second;
-  bound(readers, lines, static_cast<double>(spread_ ? shape_->total() : alike));
-  PartsByLine of_unit;
-  for (const std::uint64_t line : lines) of_unit[line] = 1;
-  Lines beside;
-  if (resident > 1) {
-    beside = lines_of(*residents[1]);
-    add_lines_beside(readers, lines, beside);
-    for (auto& [line, part] : of_unit) part = beside.contains(line) ? 1 : 0.5;
-    for (const std::uint64_t line : beside) of_unit.try_emplace(line, 0.5);
-  }
-  add_gathered(readers.die, of_unit, resident / neighbours.l2_part);
-  const double of_die = std::ceil(static_cast<double>(shape_->total()) / static_cast<double>(target_->xcds));
-  neighbours.in_l2 = left_in_l2(*memory_, of_unit, readers.die, of_die, rules_->l2_bytes.value / rules_->line.value);
+  limit_to_mean_readers(readers, lines, static_cast<double>(spread_ ? shape_->total() : alike));
+  if (resident > 1) add_lines_beside(readers, lines, beside);
+  const PartsByLine of_unit = parts_of_unit(lines, resident > 1 ? &beside : nullptr);
+  add_gathered(readers.die, of_unit, static_cast<double>(running_on_die(*target_, alike, resident)));
+  const double workgroups_of_die = std::ceil(static_cast<double>(shape_->total()) / static_cast<double>(target_->xcds));
+  neighbours.in_l2 =
+      left_in_l2(*memory_, of_unit, readers.die, workgroups_of_die, rules_->l2_bytes.value / rules_->line.value);
   // Both traces stand for one workgroup, or for several where a compute unit has more than two.
   const bool has_two = resident > 1 && residents[1] != residents.front();
   neighbours.traces = has_two ? 2 : 1;
   for (const auto& [line, count] : readers.die) {
-    const bool by_all = count > neighbours.compute_units_of_die;
+    const bool several_of_unit = count > neighbours.compute_units_of_die;
     const unsigned traces = has_two && lines.contains(line) && beside.contains(line) ? 2 : 1;
-    const unsigned copies = by_all ? std::max(resident / neighbours.traces, 1U) : 1;
-    neighbours.sharers[line] = {.of_die = count, .of_unit = traces * copies, .one_for_copies = by_all};
+    const unsigned copies = several_of_unit ? std::max(resident / neighbours.traces, 1U) : 1;
+    neighbours.sharers[line] = {.of_die = count, .of_unit = traces * copies, .one_for_copies = several_of_unit};
   }
   neighbours.dies = std::move(readers.dies);
   return neighbours;

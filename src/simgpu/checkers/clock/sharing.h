@@ -40,8 +40,8 @@ Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, 
 // What traces of a launch say of sharing. Good as long as the traces and the memory are.
 class LaunchSharing {
  public:
-  // `resident`: workgroups of a compute unit. `spread`: the traced workgroups stand in the midst of equal parts of the
-  // launch, so that they show what it touches.
+  // `resident`: workgroups of a compute unit. `spread`: the traced workgroups are all, or seeds in the midst of equal
+  // parts with their neighbours, and were not chosen by their work, so that they show what the launch touches.
   LaunchSharing(const boards::Board& target, const GridShape& shape, const timing::MemoryRules& rules,
                 std::span<const Seed> seeds, std::span<const WorkgroupTrace> traces, bool spread,
                 const LaunchMemory& memory, unsigned resident);
@@ -74,7 +74,7 @@ class LaunchSharing {
   ByNeighbour by_neighbour(std::uint64_t of_die) const;
   Readers readers_of(const Seed& seed) const;
   void take_from_others(std::vector<Readers>& all, std::span<const Seed> seeds) const;
-  void bound(Readers& readers, const Lines& lines, double workgroups) const;
+  void limit_to_mean_readers(Readers& readers, const Lines& lines, double workgroups) const;
   double lines_read(std::uint64_t base, const LinesOfAllocation& here) const;
   void add_lines_beside(Readers& readers, const Lines& lines, const Lines& beside) const;
   void add_gathered(Counts& readers, const PartsByLine& lines, double of_die) const;
