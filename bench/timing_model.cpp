@@ -64,7 +64,8 @@ repositories.
 | a kernel of 256 workgroups that meet again and again | MI355X | 13.20 µs a meeting, 5.55 without `buffer_wbl2`; its cost does not follow the bytes that are written back |
 | BabelStream, and a pointer chase | MI300X | 4.1 TB/s; latencies of the last level cache, L2 and memory. The next line contradicts those of L2 and memory |
 | a report of MT4G, a public tool that measures the caches of a GPU | MI300X, a virtual function | latencies of L1, L2, memory, LDS and the scalar cache, each a step of a chase; 5.8 TB/s of the last level cache |
-| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes, how fast workgroups begin, what this clock's predictions lack between events; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
+| sarchlab/mgpusim d01e70d5, `gpu_perf_scripts`: 22 HIP programs (no matrix instruction, LDS DMA or atomic in them) | MI300A | what one more launch takes, how fast workgroups begin; the rate at which a die transfers to and from the last level cache and memory, which does not carry over to gfx950. Of the latencies they confirm L1's, L2's and the scalar cache's |
+| sarchlab/mgpusim 7155c64f, a table of microbenchmarks | MI300X | how long a launch without work takes between two events |
 | published paged decode | MI355X | 6.0 TB/s, the most that anybody reports of device memory |
 | Chips and Cheese | MI300X | 11.9 TB/s of the last level cache by reads alone: contradicted by MT4G and by the MI300A, which the model follows |
 | RDNA3 traces | RDNA3 | latencies that guesses are based on where nobody has measured CDNA |

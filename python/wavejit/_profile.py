@@ -102,18 +102,23 @@ class Launch:
 
 @dataclass(frozen=True)
 class ModelError:
-    """How far the clock was off, in percent, for whole kernels that no constant of it was taken from.
+    """How far the clock was off: in percent for whole kernels that no constant of it was taken from. `programs` has launches without matrix
+    instructions, by what takes their time ("kind"): how many ("rows"), and predicted over measured time ("median", "least", "most").
+    `text` says what fits the profile.
 
     >>> import wavejit
     >>> profile = wavejit.profile("softmax_lse fp32 b1 h1 q1 k64", device="sim:gfx950")
     >>> profile.model_error.root_mean_square_percent > 1, profile.model_error.text[:23]
     (True, 'predicted, not measured')
+    >>> [program["kind"] for program in profile.model_error.programs]
+    ['compute', 'cache', 'memory', 'launch']
     """
 
     kernels: int
     too_low_percent: float
     too_high_percent: float
     root_mean_square_percent: float
+    programs: list[dict[str, Any]]
     text: str
 
 

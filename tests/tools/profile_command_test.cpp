@@ -273,6 +273,18 @@ TEST_F(ProfileCommandTest, EveryLaunchOfSplitKeysIsTimed) {
   EXPECT_THAT(words.out, HasSubstr(" % until code and arguments are there, "));
 }
 
+// Its error is that of programs without matrix instructions, by what takes their time.
+TEST_F(ProfileCommandTest, WithoutMatrixInstructionsAnotherErrorIsQuoted) {
+  const std::string line = "softmax_lse bf16 b1 q64 k256 h1";
+  const Outcome words = run({"profile", line, "--device", "sim:gfx950"});
+  EXPECT_THAT(words.out, AllOf(HasSubstr("no launch ran a matrix instruction. For 2"), HasSubstr(" of memory, ")));
+  const Json programs =
+      json({"profile", line, "--device", "sim:gfx950"}).at("model_error").at("programs");
+  ASSERT_EQ(programs.size(), 4U);
+  EXPECT_EQ(programs[1].at("kind"), "cache");
+  EXPECT_GT(programs[1].at("most").get<double>(), programs[1].at("median").get<double>());
+}
+
 // Keys and values of a second equal call come from caches.
 TEST_F(ProfileCommandTest, WarmCachesTakeLess) {
   const std::vector<std::string> words = {"profile", "attention_forward bf16 b1 q1 k4096 h1 d64", "--device",

@@ -117,8 +117,9 @@ std::string to_text(const RunReport& report) {
     if (report.comparison->worst_lse) line("lse", lse_text(*report.comparison));
     line("check", verdict_text(*report.comparison));
   }
-  for (const nlohmann::json& launch : launches_of(report.cycles)) text += launch_text(launch, Detail::brief);
-  if (!report.cycles.empty()) line("trust", model_error_text(report.target));
+  const std::vector<nlohmann::json> launches = launches_of(report.cycles);
+  for (const nlohmann::json& launch : launches) text += launch_text(launch, Detail::brief);
+  if (!report.cycles.empty()) line("trust", model_error_text(report.target, launches));
   for (const std::string& written : report.written) line("wrote", written);
   return text;
 }

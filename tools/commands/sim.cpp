@@ -325,7 +325,7 @@ void add_sim(CLI::App& program, Chosen& chosen) {
   constexpr double most_microseconds = 1e6;
   command
       ->add_option("--event-cost", arguments->event_cost,
-                   "with --cycles: µs between an event and the kernel behind it; others measured 3.1 on an MI300A")
+                   "with --cycles: µs between an event and the kernel behind it; 2.9 by an empty launch that others timed on an MI300X")
       ->check(CLI::Range(0.0, most_microseconds))
       ->type_name("MICROSECONDS");
   command->add_flag("--summary", arguments->summary, "say at the end what ran and what was found");

@@ -184,7 +184,7 @@ std::string comparison_text(const Prediction& a, const Prediction& b) {
       text += fmt::format("{:<{}}  {:>{}}  {:>{}}  {}\n", row.name, name, row.a, left, row.b, right, row.difference);
   }
   if (alike > 0) text += fmt::format("{} more are the same on both sides: --json\n", alike);
-  return text + "\n" + model_error_text(b.target) + "\n" + change_error_text() + "\n";
+  return text + "\n" + model_error_text(b.target, b.launches) + "\n" + change_error_text() + "\n";
 }
 
 Json comparison_rows_json(const std::vector<ComparisonRow>& rows) {

@@ -203,7 +203,20 @@ std::vector<Json> launches_of(const std::string& lines) {
   return launches;
 }
 
-std::string model_error_text(std::string_view target) {
+std::string program_error_text() {
+  std::string kinds;
+  int rows = 0;
+  for (const ProgramError& error : errors_of_programs) {
+    kinds += fmt::format("{}{:.2f} to {:.2f} of {}", kinds.empty() ? "" : ", ", error.least, error.most, error.kind);
+    rows += error.rows;
+  }
+  return fmt::format(
+      "predicted, not measured: no launch ran a matrix instruction. For {} launches of such programs that others timed "
+      "on an MI300A the predicted time was between {} times the measured one (docs/silicon-score.md)",
+      rows, kinds);
+}
+
+std::string model_error_text(std::string_view target, std::span<const Json> launches) {
   // The error is that of targets for which all families have kernels. Of others there are traces at most.
   const std::vector<std::string> complete = known_targets();
   const std::string_view processor = target.substr(0, target.find(':'));
@@ -213,6 +226,8 @@ std::string model_error_text(std::string_view target) {
         "LDS under load, memory and whole kernels with nothing (bench/predicted_rdna4.md)",
         processor);
   }
+  const auto has_none = [](const Json& launch) { return launch.value("matrix_busy", 0.0) == 0; };
+  if (!launches.empty() && std::ranges::all_of(launches, has_none)) return program_error_text();
   return fmt::format(
       "predicted, not measured: for {} whole kernels that no constant was taken from, "
       "{} of them real ones of others on gfx950, the clock was between {:.1f} % too low and {:.1f} % too high, "
@@ -229,12 +244,21 @@ std::string change_error_text() {
       error_of_toggles.root_mean_square);
 }
 
-Json model_error_json(std::string_view target) {
+Json model_error_json(std::string_view target, std::span<const Json> launches) {
+  Json programs = Json::array();
+  for (const ProgramError& error : errors_of_programs)
+    programs.push_back({{"kind", error.kind},
+                        {"rows", error.rows},
+                        {"median", error.median},
+                        {"least", error.least},
+                        {"most", error.most},
+                        {"spread_log2", error.spread}});
   return {{"kernels", error_of_kernels.anchors},
           {"too_low_percent", error_of_kernels.too_low},
           {"too_high_percent", error_of_kernels.too_high},
           {"root_mean_square_percent", error_of_kernels.root_mean_square},
-          {"text", model_error_text(target)}};
+          {"programs", std::move(programs)},
+          {"text", model_error_text(target, launches)}};
 }
 
 }  // namespace wavejit::tools

@@ -37,10 +37,10 @@ double total_of(const nlohmann::json& cycles);
 std::string shares(const nlohmann::json& cycles, double whole);
 
 // What must be said beside every prediction: that it is one, and how far the clock was off from published figures that
-// no constant was taken from.
-std::string model_error_text(std::string_view target);
+// no constant was taken from. Launches without a matrix instruction have an error of their own.
+std::string model_error_text(std::string_view target, std::span<const nlohmann::json> launches);
 // The text of differences between two kernels.
 std::string change_error_text();
-nlohmann::json model_error_json(std::string_view target);
+nlohmann::json model_error_json(std::string_view target, std::span<const nlohmann::json> launches);
 
 }  // namespace wavejit::tools

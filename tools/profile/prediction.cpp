@@ -125,7 +125,7 @@ std::string prediction_text(const Prediction& prediction) {
     text +=
         launch_text(launch, Detail::full, step_names(launch, family_of(prediction.subject), prediction.kernel_spec));
   }
-  line("trust", model_error_text(prediction.target));
+  line("trust", model_error_text(prediction.target, prediction.launches));
   return text;
 }
 
@@ -141,7 +141,7 @@ Json prediction_json(const Prediction& prediction) {
           {"predicted_cycles", prediction.cycles()},
           {"predicted_cycles_parts", parts_json(prediction.launches)},
           {"launches", prediction.launches},
-          {"model_error", model_error_json(prediction.target)}};
+          {"model_error", model_error_json(prediction.target, prediction.launches)}};
 }
 
 }  // namespace wavejit::tools
