@@ -458,5 +458,18 @@ TEST_F(LatentLife, AWorkspaceIsBounded) {
         }
 }
 
+// Chunks of lists are short: four runs of 256 keys and a merge take less time than one of 1,024, in three turns or less.
+TEST_F(LatentLife, AutoCutsShortLists) {
+  const auto engine = make_engine("gfx950");
+  const auto runs = [&](std::int64_t batch) {
+    const Arguments call = call_of({.heads = 16, .batch = batch, .rows = 1, .keys = 4096, .top_k = 1024});
+    const auto problem = attention_latent::check(&call);
+    EXPECT_TRUE(problem) << problem.error().detail;
+    return attention_latent::plan_splits(*problem, engine->target_row()).runs;
+  };
+  EXPECT_EQ(runs(160), 4U);
+  EXPECT_EQ(runs(200), 1U) << "800 runs of 256 places";
+}
+
 }  // namespace
 }  // namespace wavejit::tests

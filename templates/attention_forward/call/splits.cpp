@@ -81,7 +81,7 @@ SplitPlan fill_device(const AttentionProblem& problem, const boards::Board& targ
   const KeysToCut cut = keys_to_cut(problem, target);
   const attention::DeviceToFill device = {
       .places = workgroups_per_compute_unit * static_cast<std::uint64_t>(target.compute_units),
-      .merge_cost = 4,
+      .merge_cost = 2,
       .fillings_of_uneven_lengths = 16};
   std::uint64_t runs = ceil_div(cut.chunks, chunks_a_run(cut, device));
   if (may_share_chunks) runs = shared_runs(problem, target, cut, runs).value_or(runs);

@@ -56,7 +56,7 @@ std::uint64_t chunks_a_run_of(const LatentProblem& problem, std::uint64_t sequen
                          .chunks = chunks_of(problem),
                          .workgroups = workgroups_of(problem, sequences, rows),
                          .uneven_lengths = problem.uneven_lengths};
-  return attention::chunks_a_run(cut, {.places = places_of(board), .merge_cost = 2, .fillings_of_uneven_lengths = 4});
+  return attention::chunks_a_run(cut, {.places = places_of(board), .merge_cost = 1, .fillings_of_uneven_lengths = 4});
 }
 
 // Costs of workgroups with 32 rows, fitted by `./dev bench merge-costs` to what `wavejit profile` predicts of 2 to 16

@@ -292,6 +292,18 @@ TEST(Splits, AutoFillsTheDevice) {
   EXPECT_EQ(plan(uneven).runs, 1U);
 }
 
+// Chunks of lists are short: two runs of 256 keys and a merge take less time than one of 512, while there are places.
+TEST(Splits, AutoCutsShortLists) {
+  AttentionProblem few = decode(32, 8 * chunk);
+  few.shape.listed = true;
+  few.top_k = 512;
+  EXPECT_EQ(plan(few).runs, 2U) << "256 workgroups, 512 places";
+  AttentionProblem many = decode(48, 8 * chunk);
+  many.shape.listed = true;
+  many.top_k = 512;
+  EXPECT_EQ(plan(many).runs, 1U) << "768 workgroups of 512 places would take two turns";
+}
+
 // Half of the dies, half of the runs: MI300A, MI308X, a partition of one die, a board of four.
 TEST(Splits, AutoFillsTheBoardThatIsThere) {
   const AttentionProblem one = decode(1, 1 << 17);
@@ -689,9 +701,9 @@ TEST(CombineSpec, ReadsBackAndSaysWhatIsWrong) {
   EXPECT_FALSE(attention_combine::refusal_of(spec));
 }
 
-// The cost of a merge is a guess, in tiles. From 1 to 8 of them choose alike on the devices that are known; a merge of
-// 6,000 cycles is one tile where the device is full.
-TEST(Splits, TheGuessedCostOfAMergeDecidesNothing) {
+// From 1 to 8 tiles for a merge choose alike on the devices that are known; a merge of 6,000 cycles is one tile where the
+// device is full.
+TEST(Splits, TheCostOfAMergeDecidesNothingOfLongChunks) {
   for (const std::uint64_t places : {512U, 608U}) {
     for (std::uint64_t workgroups = 8; workgroups <= 1024; workgroups += 8) {
       for (const std::uint64_t chunks : {2U, 3U, 4U, 6U, 8U, 12U, 16U, 32U, 64U}) {
