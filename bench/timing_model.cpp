@@ -143,6 +143,11 @@ repositories.
   3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
 * A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
   workgroups on 912 places takes 1.73 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
+* Compute units with unequal numbers of workgroups. Each is taken to have as many as the fullest, and memory is charged for all of them: decode of 305 sequences with one kv head takes twice
+  the predicted time of 304 on the 304 compute units of an MI300X (173,108 and 87,030 cycles of `b305` and `b304 q1 k1024 h8/1 d128`), and should take little more.
+* Heads that do not go evenly round the dies. Blocks of one head lie on several dies then, no traced neighbour shows it, and each die fetches the head from memory: on gfx950
+  `attention_forward bf16 b1 q4096 k4096 h25 d128` is predicted at 479,812 cycles, h24 at 330,825. What has 8 heads, or a multiple, is not concerned.
+* Room for more keys than there are, in dense keys: the room counts as read, so that fewer workgroups seem to share a line. gfx1201 shows it, where compute hides least.
 * Allocations whose lines have unequal readers, some many and others one. No line of them has more than the mean.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
 * L2 between two launches that are not equal: gfx1201 has one die, and its L2 could still hold what the launch before wrote. It comes from the last level cache here.
