@@ -211,15 +211,16 @@ TEST(BiasByTileRefusals, NameTheField) {
   using Call = wavejit_attention_forward_arguments;
   expect(engine, "flags = WAVEJIT_BIAS_BY_TILE without a bias; accepted: it beside a bias", {});
   add_bias(which, 1, 1, 1.0, 796);
-  expect(engine, "flags = WAVEJIT_BIAS_BY_TILE = beside local_chunk", [](Call& call) {
-    call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
-    call.mask.local_chunk = 7;
-  });
+  expect(engine, "flags = WAVEJIT_BIAS_BY_TILE beside local chunks; accepted: mask none, causal or a window",
+         [](Call& call) {
+           call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
+           call.mask.local_chunk = 7;
+         });
   Engine other("gfx1201");
   expect(other, "flags = WAVEJIT_BIAS_BY_TILE: ", {});
   which.inputs.key_lengths = {70};
   which.pages = Pages{.size = 16};
-  expect(engine, "flags = WAVEJIT_BIAS_BY_TILE = beside block_table", {});
+  expect(engine, "flags = WAVEJIT_BIAS_BY_TILE beside pages; accepted: dense or packed keys", {});
 }
 
 }  // namespace

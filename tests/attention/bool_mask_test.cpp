@@ -131,12 +131,12 @@ TEST(BoolMaskRefusals, NameTheField) {
   expect("bool_mask.sizes[3] = 69; accepted: 70", [](Call& call) { call.modifiers.bool_mask.sizes[3] = 69; });
   expect("bool_mask.strides[3] = 2; accepted: 1", [](Call& call) { call.modifiers.bool_mask.strides[3] = 2; });
   expect("bool_mask.strides[2] = -71", [](Call& call) { call.modifiers.bool_mask.strides[2] = -71; });
-  expect("bool_mask = beside local_chunk", [](Call& call) {
+  expect("bool_mask beside local chunks; accepted: mask none, causal or a window", [](Call& call) {
     call.mask.bits = WAVEJIT_MASK_CAUSAL | WAVEJIT_MASK_CHUNKED;
     call.mask.local_chunk = 7;
   });
   add_bias(which, 1, 1, 1.0, 461);
-  expect("bool_mask = beside bias; accepted: a bias alone, whose −inf hides", {});
+  expect("bool_mask beside bias; accepted: a bias alone, whose −inf hides", {});
   which.inputs.bias.clear();
   Engine other("gfx1201");
   const AttentionOutput output = run_attention(other.get(), which);

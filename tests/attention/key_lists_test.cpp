@@ -247,16 +247,16 @@ TEST_F(KeyListRefusals, NameTheField) {
   which_.inputs.causal = false;
   which_.inputs.window = true;
   which_.inputs.window_left = 9;
-  expect(WAVEJIT_UNSUPPORTED, "mask = ");
+  expect(WAVEJIT_UNSUPPORTED, "key_indices beside window; accepted: causal, or no mask");
   which_.inputs.window = false;
   add_bias(which_, 1, 1, 1.0, 36);
-  expect(WAVEJIT_UNSUPPORTED, "bias.data = ");
+  expect(WAVEJIT_UNSUPPORTED, "key_indices beside bias; accepted: no bias and no slopes");
   which_.inputs.bias.clear();
   add_alibi(which_, 1);
-  expect(WAVEJIT_UNSUPPORTED, "alibi.data = ");
+  expect(WAVEJIT_UNSUPPORTED, "key_indices beside alibi; accepted: no bias and no slopes");
   which_.inputs.alibi.clear();
   which_.inputs.lists = random_lists(64, 64, 1, 1, 3, 70, 2, 0, 0);
-  expect(WAVEJIT_UNSUPPORTED, "list_indices = ");
+  expect(WAVEJIT_UNSUPPORTED, "key_indices beside lists of key blocks; accepted: one of the two");
 }
 
 // What only the device knows is taken as it is, and told with the flag that reads it.
@@ -273,8 +273,10 @@ TEST_F(KeyListRefusals, OfLinesNameTheWord) {
   for (const auto& [words, detail] : {std::pair{"top_k=0", "is no length of lists"},
                                       {"top_k=5:mixed:slots", "is not known"},
                                       {"top_k=5 bias=1", "top_k beside bias"},
-                                      {"top_k=5 lists=64x64", "top_k beside lists"},
+                                      {"top_k=5 lists=64x64", "top_k beside lists of key blocks"},
                                       {"top_k=5:slots causal", "top_k with :slots"},
+                                      {"top_k=5 layout=paged:16:vectorised", "top_k beside vectorised pages"},
+                                      {"top_k=5 first_keys", "top_k beside first_keys"},
                                       {"top_k=5 window=3,0", "top_k beside window"}}) {
     const std::string line = std::string("attention_forward bf16 b1 q1 k70 h4/2 d64 ") + words;
     EXPECT_NE(wavejit_describe(line.c_str(), [](void*, const char*) {}, nullptr), WAVEJIT_OK) << line;

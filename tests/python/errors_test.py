@@ -149,7 +149,7 @@ class Refused(unittest.TestCase):
             ours = ours if "[" in ours or ours not in ("outs", "lses") else f"{ours}[0]"
             self.assertEqual(told, f"{ours}.sizes[1] = 3; accepted: 4 ({ours}.sizes[2])")
         # Lines have words of their own, which are those of C.
-        self.refuses(wavejit.Unsupported, "^descriptor: bool_mask beside chunked", wavejit.explain, "attention_forward bf16 b1 q64 k64 h2 d64 causal chunked=64 bool_mask=1", target="gfx950")
+        self.refuses(wavejit.Unsupported, "^descriptor: bool_mask beside local chunks", wavejit.explain, "attention_forward bf16 b1 q64 k64 h2 d64 causal chunked=64 bool_mask=1", target="gfx950")
         # A library's path, a line's words and another status stay as they are.
         for status, text in ((1, "'sink=x' in 'attention_forward o=y' is no word"), (8, "o.sizes[1] = 3"), (13, "attention_forward bf16 b1 q1 k64 h2 d64 sink")):
             self.assertEqual(wavejit._errors.error_of(status, text).detail, text)

@@ -311,23 +311,11 @@ const Rows& descriptor_rows() {
   return rows;
 }
 
-// As calls are refused.
 Result<void> finish_key_lists(ProblemDescriptor& said) {
-  const auto refuse_beside = [](const std::string& what, const std::string& accepted) {
-    return fail(WAVEJIT_UNSUPPORTED, "descriptor: top_k beside " + what + "; accepted: " + accepted);
-  };
   AttentionShape& shape = said.shape;
-  if (has_first_key(shape.mask))
-    return refuse_beside(has_kind(shape.mask) ? std::string(attention::kind_of(shape.mask)->word) : "window",
-                         "causal, or no mask");
-  if (shape.causal_flags) return refuse_beside("causal_flags", "causal, or no mask");
-  if (shape.first_keys) return refuse_beside("first_keys", "no left padding");
-  if (shape.vectorised) return refuse_beside("vectorised pages", "layout=paged:<n>[:nhd|hnd]");
-  if (shape.block_lists) return refuse_beside("lists", "one of the two");
-  if (said.has_range()) return refuse_beside("a range of lengths", "one length");
-  for (const Modifier modifier : {Modifier::bias, Modifier::alibi})
-    if (said.of(modifier).there)
-      return refuse_beside(std::string(row_of(modifier).word), "no bias and no slopes, which depend on key numbers");
+  auto beside = beside_key_lists(shape);
+  if (!beside && said.has_range()) beside = {.word = "a range of lengths", .accepted = "one length"};
+  if (beside) return fail(WAVEJIT_UNSUPPORTED, "descriptor: top_k beside " + beside->text());
   const bool has_lengths = !said.query_lengths.empty() || !said.key_lengths.empty() || said.query_rows.has_value();
   if (shape.slots && (said.mask.causal || has_lengths || said.layout == Layout::packed))
     return fail(WAVEJIT_INVALID_ARGUMENT,

@@ -18,32 +18,11 @@ using refusal::refuse;
 
 // What goes with no list.
 Result<void> check_beside(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
-  const std::string beside = " beside key_indices";
-  const AttentionShape& shape = problem.shape;
-  if (has_first_key(shape.mask))
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "mask", std::to_string(call.mask.bits),
-                      "0 (none), or WAVEJIT_MASK_CAUSAL with or without WAVEJIT_MASK_PREFIX" + beside));
-  if (shape.causal_flags)
-    return refuse(
-        bad(WAVEJIT_UNSUPPORTED, "causal_flags", refusal::pointer_text(call.mask.causal_flags), "null" + beside));
-  if (shape.first_keys)
-    return refuse(
-        bad(WAVEJIT_UNSUPPORTED, "first_keys", refusal::pointer_text(call.sequences.first_keys), "null" + beside));
-  if (shape.vectorised)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, "page_layout", std::to_string(call.page_layout), "0" + beside));
-  if (shape.block_lists)
-    return refuse(bad(WAVEJIT_UNSUPPORTED, call.blocks.list_indices != nullptr ? "list_indices" : "full_indices",
-                      refusal::pointer_text(call.blocks.list_indices != nullptr ? call.blocks.list_indices
-                                                                                : call.blocks.full_indices),
-                      "null" + beside));
-  for (const auto& [modifier, name, tensor] :
-       {std::tuple{Modifier::bias, "bias", &call.modifiers.bias}, {Modifier::alibi, "alibi", &call.modifiers.alibi}})
-    if (shape.has(modifier))
-      return refuse(bad(WAVEJIT_UNSUPPORTED, std::string(name) + ".data", refusal::pointer_text(tensor->data),
-                        "null" + beside + ": scores of places have none"));
+  if (const auto found = beside_key_lists(problem.shape)) [[unlikely]]
+    return fail(WAVEJIT_UNSUPPORTED, "key_indices beside " + found->text());
   if (!problem.close_heads)
     return refuse(bad(WAVEJIT_UNSUPPORTED, "lse.strides[1]", std::to_string(call.lse.strides[1]),
-                      "heads that share a kv head within 2 GiB" + beside));
+                      "heads that share a kv head within 2 GiB beside key_indices"));
   return {};
 }
 
@@ -72,6 +51,22 @@ Result<void> take_second_list(const wavejit_attention_forward_arguments& call, A
 }
 
 }  // namespace
+
+std::optional<BesideWord> beside_key_lists(const AttentionShape& shape) {
+  constexpr std::string_view masks = "causal, or no mask";
+  if (has_first_key(shape.mask))
+    return BesideWord{.word = has_kind(shape.mask) ? attention::kind_of(shape.mask)->what : "window",
+                      .accepted = masks};
+  if (shape.causal_flags) return BesideWord{.word = "causal_flags", .accepted = masks};
+  if (shape.first_keys) return BesideWord{.word = "first_keys", .accepted = "no left padding"};
+  if (shape.vectorised) return BesideWord{.word = "vectorised pages", .accepted = "pages of rows (nhd, hnd)"};
+  if (shape.block_lists) return BesideWord{.word = "lists of key blocks", .accepted = "one of the two"};
+  for (const Modifier modifier : {Modifier::bias, Modifier::alibi})
+    if (shape.has(modifier))
+      return BesideWord{.word = row_of(modifier).word,
+                        .accepted = "no bias and no slopes, which depend on key numbers"};
+  return std::nullopt;
+}
 
 Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& call) {
   const attention::KeyListCall lists = key_lists_of(call);

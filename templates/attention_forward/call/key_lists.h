@@ -3,6 +3,8 @@
 // a problem.
 #pragma once
 
+#include <optional>
+
 #include "templates/attention/call/second_list.h"
 #include "templates/attention_forward/call/problem.h"
 
@@ -23,6 +25,9 @@ inline bool says_of_key_lists(const wavejit_attention_forward_arguments& call) {
   return attention::says_of_lists(call.key_list, call.second_list) || call.second_k.data != nullptr ||
          call.second_v.data != nullptr;
 }
+// The word that goes with no list of keys; nothing: there is none.
+std::optional<BesideWord> beside_key_lists(const AttentionShape& shape);
+
 // Fields by themselves, before sizes are looked at.
 Result<void> check_key_list_fields(const wavejit_attention_forward_arguments& call);
 

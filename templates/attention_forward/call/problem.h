@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "families/call/failure.h"
 #include "families/call/refusal.h"
@@ -87,6 +89,13 @@ struct AttentionProblem {
 };
 
 using families::max_splits;
+
+// A word that has no kernel beside another one, as lines and calls are refused, and what would do.
+struct BesideWord {
+  std::string_view word;
+  std::string_view accepted;
+  std::string text() const { return std::string(word) + "; accepted: " + std::string(accepted); }
+};
 
 // Checks a caller's workspace: it must have `bytes` bytes, and must not overlap what the call of `sequences` sequences
 // reads or writes.

@@ -88,7 +88,7 @@ TEST(Descriptor, LocalChunksAndFlagsAreOfCausalRows) {
         {" causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal window=-1,5 causal_flags", "causal_flags; accepted: causal beside it"},
         {" causal chunked=9 causal_flags", "causal_flags; accepted: causal beside it"},
-        {" causal chunked=9 top_k=64", "top_k beside chunked"},
+        {" causal chunked=9 top_k=64", "top_k beside local chunks"},
         {" causal causal_flags top_k=64", "top_k beside causal_flags"}}) {
     const auto parsed = parse_descriptor(std::string(base) + words);
     ASSERT_FALSE(parsed) << words;
@@ -105,9 +105,9 @@ TEST(Descriptor, BoolMasksStandBesideMasksOfPositions) {
   }
   for (const auto& [words, detail] : {std::pair{" bool_mask=none", "accepted: bool_mask=1, bool_mask=h, bool_mask=b"},
                                       {" bool_mask=1 bias=1", "bool_mask beside bias"},
-                                      {" bool_mask=1 lists=64x64", "bool_mask beside lists"},
-                                      {" bool_mask=1 top_k=64", "bool_mask beside top_k"},
-                                      {" causal chunked=9 bool_mask=1", "bool_mask beside chunked"},
+                                      {" bool_mask=1 lists=64x64", "bool_mask beside lists of key blocks"},
+                                      {" bool_mask=1 top_k=64", "bool_mask beside lists of keys"},
+                                      {" causal chunked=9 bool_mask=1", "bool_mask beside local chunks"},
                                       {" causal causal_flags bool_mask=1", "bool_mask beside causal_flags"}}) {
     const auto parsed = parse_descriptor(std::string(base) + words);
     ASSERT_FALSE(parsed) << words;
@@ -193,8 +193,8 @@ TEST(Descriptor, ABiasGoesByTileWhereItIsSaid) {
   EXPECT_EQ(to_text(*few), "attention_forward bf16 b1 q32 k900 h2 d64 bias=1");
   EXPECT_FALSE(few->shape.bias_by_tile || few->shape.block_lists);
   for (const auto& [words, detail] : {std::pair{" bias_by_tile", "bias_by_tile without a bias"},
-                                      {" bias=1 bias_by_tile lists=64x64", "bias_by_tile beside lists"},
-                                      {" causal chunked=9 bias=1 bias_by_tile", "bias_by_tile beside chunked"},
+                                      {" bias=1 bias_by_tile lists=64x64", "bias_by_tile beside lists of key blocks"},
+                                      {" causal chunked=9 bias=1 bias_by_tile", "bias_by_tile beside local chunks"},
                                       {" layout=paged:16 bias=1 bias_by_tile", "bias_by_tile beside pages"},
                                       {" first_keys bias=1 bias_by_tile", "bias_by_tile beside first_keys"}}) {
     const auto parsed = parse_descriptor(std::string(base) + words);

@@ -60,8 +60,13 @@ constexpr std::int64_t most_mask_stride = std::int64_t{1} << 25;
 constexpr std::uint64_t most_bits_of_head = std::uint64_t{1} << 31;
 constexpr std::uint64_t most_of_grid = 0xFFFF;
 
-Result<void> refuse_beside_mask(const char* mask, const char* field, const std::string& instead) {
-  return refuse(bad(WAVEJIT_UNSUPPORTED, mask, std::string("beside ") + field, instead));
+// What goes with walks of either kind of mask.
+std::optional<BesideWord> beside_either(const AttentionShape& shape, bool lists, bool listed) {
+  if (lists) return BesideWord{.word = "lists of key blocks", .accepted = "one of the two"};
+  if (listed) return BesideWord{.word = "lists of keys", .accepted = "one of the two"};
+  if (!has_kind(shape.mask) && !shape.causal_flags) return std::nullopt;
+  return BesideWord{.word = shape.causal_flags ? "causal_flags" : attention::kind_of(shape.mask)->what,
+                    .accepted = "mask none, causal or a window; what else hides, in it"};
 }
 
 // Takes the lists of a mask of either kind, whose sizes are good.
@@ -83,17 +88,25 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
 
 }  // namespace
 
+std::optional<BesideWord> beside_bool_mask(const AttentionShape& shape, bool lists, bool listed) {
+  if (shape.has(Modifier::bias)) return BesideWord{.word = "bias", .accepted = "a bias alone, whose −inf hides"};
+  return beside_either(shape, lists, listed);
+}
+
+std::optional<BesideWord> beside_bias_by_tile(const AttentionShape& shape, bool lists, bool listed) {
+  if (shape.bool_mask) return BesideWord{.word = "bool_mask", .accepted = "one of the two"};
+  if (shape.paged || shape.first_keys)
+    return BesideWord{.word = shape.paged ? "pages" : "first_keys",
+                      .accepted = "dense or packed keys, or the bias without the flag"};
+  return beside_either(shape, lists, listed);
+}
+
 [[gnu::cold, gnu::noinline]] Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call,
                                                          AttentionProblem& problem) {
   const wavejit_tensor& t = call.modifiers.bool_mask;
   const attention::Named mask = {"bool_mask", &t};
-  if (has_lists(call)) return refuse_beside_mask(mask.name, "lists", "one of the two");
-  if (problem.shape.has(Modifier::bias)) return refuse_beside_mask(mask.name, "bias", "a bias alone, whose −inf hides");
-  if (call.key_list.indices != nullptr) return refuse_beside_mask(mask.name, "key_indices", "one of the two");
-  if (has_kind(problem.shape.mask) || problem.shape.causal_flags)
-    return refuse_beside_mask(
-        mask.name, problem.shape.causal_flags ? "causal_flags" : attention::kind_of(problem.shape.mask)->field,
-        "mask none, causal or a window; what else hides, in the mask");
+  if (const auto beside = beside_bool_mask(problem.shape, has_lists(call), call.key_list.indices != nullptr))
+    return fail(WAVEJIT_UNSUPPORTED, "bool_mask beside " + beside->text());
   if (auto kind = attention::check_kind(mask, WAVEJIT_INT8, 1); !kind) return kind;
   const bool packed = problem.packed_queries;
   auto step = attention::check_size(mask, 0, packed ? 1 : problem.batch, packed ? "packed queries" : "sequences", true);
@@ -121,14 +134,8 @@ Result<void> take_lists_of_mask(const char* name, const wavejit_tensor& mask, At
   const AttentionShape& shape = problem.shape;
   if (!shape.has(Modifier::bias))
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "flags", "WAVEJIT_BIAS_BY_TILE without a bias", "it beside a bias"));
-  if (has_lists(call)) return refuse_beside_mask(name, "lists", "one of the two");
-  if (call.key_list.indices != nullptr) return refuse_beside_mask(name, "key_indices", "one of the two");
-  if (has_kind(shape.mask) || shape.causal_flags)
-    return refuse_beside_mask(name, shape.causal_flags ? "causal_flags" : attention::kind_of(shape.mask)->field,
-                              "mask none, causal or a window; what else hides, in the bias");
-  if (shape.paged) return refuse_beside_mask(name, "block_table", "dense or packed keys, or the bias without the flag");
-  if (shape.first_keys)
-    return refuse_beside_mask(name, "first_keys", "dense or packed keys, or the bias without the flag");
+  if (const auto beside = beside_bias_by_tile(shape, has_lists(call), call.key_list.indices != nullptr))
+    return fail(WAVEJIT_UNSUPPORTED, std::string(name) + " beside " + beside->text());
   if (problem.key_length > max_paged_length)
     return refuse_keys(problem.key_length, refusal::up_to("beside a bias by tile 0", max_paged_length));
   if (!bias_goes_by_tile(problem.query_length)) {

@@ -14,6 +14,11 @@
 
 namespace wavejit::attention_forward {
 
+// The word that goes with no bool mask, or with no bias by tile; nothing: there is none. `lists`, `listed`: whether there
+// are lists of key blocks, or of keys.
+std::optional<BesideWord> beside_bool_mask(const AttentionShape& shape, bool lists, bool listed);
+std::optional<BesideWord> beside_bias_by_tile(const AttentionShape& shape, bool lists, bool listed);
+
 // Fills the problem's lists and its shape's words. The sizes stand in it already.
 Result<void> take_bool_mask(const wavejit_attention_forward_arguments& call, AttentionProblem& problem);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "families/kernel/names.h"
+#include "templates/attention_forward/call/walks/bool_mask.h"
 
 namespace wavejit::attention_forward {
 namespace {
@@ -33,34 +34,17 @@ families::DescriptorWord<ProblemDescriptor> bool_mask_word() {
       });
 }
 
-// As calls are refused.
 Result<void> finish_bool_mask(const ProblemDescriptor& said) {
-  const auto refuse_beside = [](const std::string& what) {
-    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bool_mask beside " + what +
-                                         "; accepted: mask none, causal or a window, and no lists and bias");
-  };
-  if (said.lists.rows != 0) return refuse_beside("lists");
-  if (said.shape.listed) return refuse_beside("top_k");
-  if (said.of(Modifier::bias).there) return refuse_beside("bias");
-  if (has_kind(said.shape.mask)) return refuse_beside(std::string(attention::kind_of(said.shape.mask)->word));
-  if (said.shape.causal_flags) return refuse_beside("causal_flags");
+  if (const auto beside = beside_bool_mask(said.shape, said.lists.rows != 0, said.shape.listed))
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bool_mask beside " + beside->text());
   return {};
 }
 
 Result<void> finish_bias_by_tile(const ProblemDescriptor& said) {
   if (!said.of(Modifier::bias).there)
     return fail(WAVEJIT_INVALID_ARGUMENT, "descriptor: bias_by_tile without a bias; accepted: bias=bh|b|h|1 beside it");
-  const auto refuse_beside = [](const std::string& what) {
-    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bias_by_tile beside " + what +
-                                         "; accepted: dense or packed keys, mask none, causal or a window, no lists");
-  };
-  if (said.lists.rows != 0) return refuse_beside("lists");
-  if (said.shape.bool_mask) return refuse_beside("bool_mask");
-  if (said.shape.listed) return refuse_beside("top_k");
-  if (has_kind(said.shape.mask)) return refuse_beside(std::string(attention::kind_of(said.shape.mask)->word));
-  if (said.shape.causal_flags) return refuse_beside("causal_flags");
-  if (said.shape.paged) return refuse_beside("pages");
-  if (said.shape.first_keys) return refuse_beside("first_keys");
+  if (const auto beside = beside_bias_by_tile(said.shape, said.lists.rows != 0, said.shape.listed))
+    return fail(WAVEJIT_UNSUPPORTED, "descriptor: bias_by_tile beside " + beside->text());
   return {};
 }
 
