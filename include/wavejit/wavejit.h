@@ -406,6 +406,7 @@ struct wavejit_pages {
                                   row b of the table */
   int64_t table_columns;       /* entries of a row, or of the whole list */
   int64_t table_row_stride;    /* elements from row to row; 0: table_columns; 0 with table_starts */
+  int64_t page_layout;         /* enum wavejit_page_layout; 0 without block_table */
 };
 
 /* A list of keys for each query (docs/sparse.md), as wavejit_sparse_indexer writes it. A query sees the keys that its
@@ -521,7 +522,7 @@ struct wavejit_split {
  *   call.sequences.key_lengths = lengths;     // device memory, int32 [2]
  *   call.sequences.max_key_length = 8192;     // 512 pages
  *
- * Vectorised pages (page_layout): 16 bytes are 8 dims of one key of K and 8 keys of one dim of V, as engines lay a
+ * Vectorised pages (pages.page_layout): 16 bytes are 8 dims of one key of K and 8 keys of one dim of V, as engines lay a
  * cache out for one load a lane. Sizes are those of other pages, the strides of page and head are the caller's, and a
  * head's part of a page has nothing between its elements. Strides 1 and 3 say how it lies, and must:
  *
@@ -532,7 +533,7 @@ struct wavejit_split {
  *
  * A multiple of 16 keys, no first_keys. The cache above, with pages [8, 128, 16] of V:
  *
- *   call.page_layout = WAVEJIT_PAGES_VECTORISED;
+ *   call.pages.page_layout = WAVEJIT_PAGES_VECTORISED;
  *   call.k.strides[2] = call.v.strides[2] = 16 * 128;
  *   call.k.strides[1] = 8;
  *   call.v.strides[1] = 1;
@@ -618,8 +619,7 @@ struct wavejit_attention_forward_arguments {
    *                     WAVEJIT_INT8 there is no v_scale */
   struct wavejit_scales scales;
   struct wavejit_split split;
-  int32_t page_layout;    /* enum wavejit_page_layout; 0 without block_table */
-  int32_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
+  int64_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
   struct wavejit_output_scale output_scale;
 };
 
@@ -742,7 +742,7 @@ struct wavejit_attention_latent_arguments {
   struct wavejit_masking mask;         /* no window, no local chunks, no causal_flags */
   struct wavejit_modifiers modifiers;  /* scale, softcap and sink */
   struct wavejit_sequences sequences;  /* no first_keys */
-  struct wavejit_pages pages;          /* with key_lengths */
+  struct wavejit_pages pages;          /* with key_lengths; no page_layout */
   struct wavejit_key_list key_list;    /* of one list a query: heads 0 or 1 */
   struct wavejit_key_list second_list; /* its slots are second_k's; slots: that of key_list, or 0 */
   /* The scale of a cache of 8 bits (k, k_rope and second_k of WAVEJIT_E4M3, WAVEJIT_INT8 and their like beside q of 16
@@ -852,8 +852,8 @@ struct wavejit_sparse_indexer_arguments {
   const int32_t* key_begins;   /* device memory, [B · Sq]: the row's first key; null: key 0 */
   const int32_t* key_ends;     /* likewise, behind its last key; null: the sequence's end */
   int64_t max_key_length;      /* Sk of keys in pages; 0 of dense ones */
-  struct wavejit_pages pages;
-  struct wavejit_split split; /* no splits. The workspace has scores that no tensor takes; with less than
+  struct wavejit_pages pages;  /* no page_layout */
+  struct wavejit_split split;  /* no splits. The workspace has scores that no tensor takes; with less than
                                  wavejit_call_workspace says, rows go in rounds */
 };
 

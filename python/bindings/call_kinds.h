@@ -144,7 +144,7 @@ constexpr std::array sequence_fields = [] {
 }();
 constexpr std::array page_fields = [] {
   using S = wavejit_pages;
-  return std::array{WAVEJIT_FIELD(table_columns), WAVEJIT_FIELD(table_row_stride)};
+  return std::array{WAVEJIT_FIELD(table_columns), WAVEJIT_FIELD(table_row_stride), WAVEJIT_FIELD(page_layout)};
 }();
 constexpr std::array block_list_fields = [] {
   using S = wavejit_block_lists;
@@ -222,7 +222,7 @@ struct Kind<wavejit_attention_forward_arguments> {
                                         WAVEJIT_NAMED("o_scale", output_scale.o_scale).set_as("fp32 [1]"),
                                         WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
-      std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v), WAVEJIT_FIELD(page_layout),
+      std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v),
                  WAVEJIT_FIELD(score_rounding).set_as("one of fp32 fp16"),
                  WAVEJIT_TOLD("o_scale_value", output_scale.o_scale_value, "o_scale").set_as("number")},
       in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),

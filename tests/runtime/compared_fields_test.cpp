@@ -172,6 +172,7 @@ TEST_F(ComparedFields, WhatLatentAttentionHasNotIsRefused) {
        {"alibi.data = ", 0, [](Latent& c) { c.modifiers.alibi.data = place(30); }},
        {"bool_mask.data = ", 0, [](Latent& c) { c.modifiers.bool_mask.data = place(30); }},
        {"first_keys = ", 0, [](Latent& c) { c.sequences.first_keys = numbers(30); }},
+       {"page_layout = 1", 0, [](Latent& c) { c.pages.page_layout = WAVEJIT_PAGES_VECTORISED; }},
        {"v_scale.data = ", 0, [](Latent& c) { c.scales.v_scale.data = place(30); }},
        {"q_scale.data = ", 0, [](Latent& c) { c.scales.q_scale.data = place(30); }},
        {"token_scales = 1", 0, [](Latent& c) { c.scales.token_scales = 1; }}},
@@ -181,7 +182,12 @@ TEST_F(ComparedFields, WhatLatentAttentionHasNotIsRefused) {
 TEST_F(ComparedFields, WhatOtherFamiliesHaveNotIsRefused) {
   refused<Softmax>(softmax_calls(), {{"local_chunk = 8", 0, [](Softmax& c) { c.mask.local_chunk = 8; }}},
                    WAVEJIT_UNSUPPORTED);
-  refused<Indexer>(indexer_calls(), {{"splits = 2", 0, [](Indexer& c) { c.split.splits = 2; }}}, WAVEJIT_UNSUPPORTED);
+  refused<Indexer>(
+      indexer_calls(),
+      {{"page_layout = 2", 0, [](Indexer& c) { c.pages.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS; }},
+       {"page_layout = 1", 1, [](Indexer& c) { c.pages.page_layout = WAVEJIT_PAGES_VECTORISED; }},  // dense keys
+       {"splits = 2", 0, [](Indexer& c) { c.split.splits = 2; }}},
+      WAVEJIT_UNSUPPORTED);
   refused<Append>(append_calls(WAVEJIT_E4M3),
                   {{"q_scale.data = ", 0, [](Append& c) { c.scales.q_scale.data = place(30); }},
                    {"row_scales = 2", 0, [](Append& c) { c.scales.row_scales = 2; }}},

@@ -81,7 +81,7 @@ inline std::vector<Forward> forward_calls(wavejit_dtype e4m3) {
   Forward vectorised = paged;
   vectorised.k.dtype = vectorised.v.dtype = WAVEJIT_BF16;
   vectorised.scales.k_scale = vectorised.scales.v_scale = {};
-  vectorised.page_layout = WAVEJIT_PAGES_VECTORISED;
+  vectorised.pages.page_layout = WAVEJIT_PAGES_VECTORISED;
   vectorised.k.strides[2] = vectorised.v.strides[2] = std::int64_t{16} * 128;
   vectorised.k.strides[1] = 8;
   vectorised.v.strides[1] = 1;

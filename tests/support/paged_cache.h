@@ -96,7 +96,7 @@ class PagedCache {
     call.pages.table_columns = columns_;
     call.pages.table_row_stride = pages_.list ? 0 : row_stride_;
     call.sequences.max_key_length = inputs_.key_length;
-    call.page_layout = pages_.layout;
+    call.pages.page_layout = pages_.layout;
   }
 
  private:

@@ -60,10 +60,11 @@ wavejit_tensor in_one_row(const wavejit_tensor& pages) {
 }
 
 families::Result<void> check_page_layout(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
-                                         std::int32_t page_layout, bool left_padding) {
+                                         bool left_padding) {
   const auto name = "page_layout";
-  const std::string value = std::to_string(page_layout);
-  if (page_layout != WAVEJIT_PAGES_VECTORISED && page_layout != WAVEJIT_PAGES_VECTORISED_KEYS)
+  const std::string value = std::to_string(pages.page_layout);
+  const bool by_keys = pages.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  if (!by_keys && pages.page_layout != WAVEJIT_PAGES_VECTORISED)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 to 2, of enum wavejit_page_layout"));
   if (pages.block_table == nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, name, value, "0 without block_table: keys are in no pages"));
@@ -77,12 +78,11 @@ families::Result<void> check_page_layout(const wavejit_tensor& k, const wavejit_
                       "multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size) +
                           " with page_layout = " + value));
   if (auto good = check_inner_strides({"k", &k}, unit_elements, 1); !good) return good;
-  const bool by_keys = page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   return check_inner_strides({"v", &v}, 1, by_keys ? unit_elements : page_size);
 }
 
 families::Result<void> check_pages(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
-                                   std::int32_t page_layout, std::int64_t key_length) {
+                                   std::int64_t key_length) {
   for (const auto& [name, array] : {std::pair{"block_table", pages.block_table}, {"table_starts", pages.table_starts}})
     if (auto good = check_pointer(name, array); !good) return good;
   const std::int64_t page_size = k.sizes[1];
@@ -91,7 +91,7 @@ families::Result<void> check_pages(const wavejit_tensor& k, const wavejit_tensor
         bad(WAVEJIT_INVALID_ARGUMENT, "k.sizes[1] (page size)", std::to_string(page_size),
             "1, and multiples of " + std::to_string(page_granule) + " up to " + std::to_string(max_page_size)));
   }
-  const bool in_rows = page_layout == WAVEJIT_PAGES_OF_ROWS;
+  const bool in_rows = pages.page_layout == WAVEJIT_PAGES_OF_ROWS;
   for (const Named& named : {Named{"k", &k}, Named{"v", &v}}) {
     if (in_rows) [[likely]] {
       if (auto good = check_apart(named); !good) return good;

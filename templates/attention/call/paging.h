@@ -13,10 +13,10 @@ namespace wavejit::attention {
 // `k` and `v`, one tensor or two of the same pages: sizes agree and strides are in range. `key_length`: of the longest
 // sequence.
 families::Result<void> check_pages(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
-                                   std::int32_t page_layout, std::int64_t key_length);
-// Where page_layout is not 0. Needs k and v with sizes that agree.
+                                   std::int64_t key_length);
+// Where pages.page_layout is not 0. Needs k and v with sizes that agree.
 families::Result<void> check_page_layout(const wavejit_tensor& k, const wavejit_tensor& v, const wavejit_pages& pages,
-                                         std::int32_t page_layout, bool left_padding);
+                                         bool left_padding);
 // K and V of vectorised pages: a head of a page as one row, since nothing stands between its elements.
 wavejit_tensor in_one_row(const wavejit_tensor& pages);
 

@@ -22,7 +22,7 @@ struct Calls {
   // Others depend on more addresses.
   static bool is_remembered(const Arguments& call) {
     return call.modifiers.bias.data == nullptr && call.modifiers.bool_mask.data == nullptr && !has_lists(call) &&
-           call.key_list.indices == nullptr && call.page_layout == WAVEJIT_PAGES_OF_ROWS;
+           call.key_list.indices == nullptr && call.pages.page_layout == WAVEJIT_PAGES_OF_ROWS;
   }
   static std::uint64_t bytes_of(const wavejit_tensor& tensor) { return attention::touched_bytes(tensor); }
 };

@@ -50,7 +50,7 @@ Extent extent_of(const ModifierRow& row, const wavejit_tensor& tensor) {
     descriptor.page_size = call.k.sizes[1];
     descriptor.page_heads_first =
         !problem.shape.vectorised && call.k.sizes[2] > 1 && call.k.strides[2] > call.k.strides[1];
-    descriptor.values_by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+    descriptor.values_by_keys = call.pages.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   }
   descriptor.mask = words_of(call.mask);
   for (const ModifierRow& row : modifier_rows) {

@@ -98,7 +98,7 @@ void set_keys(Arguments& arguments, const wavejit_tensor& k, const wavejit_tenso
 }
 
 void set_units(Arguments& arguments, const wavejit_attention_forward_arguments& call) {
-  const bool by_keys = call.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
+  const bool by_keys = call.pages.page_layout == WAVEJIT_PAGES_VECTORISED_KEYS;
   const std::uint64_t bytes = element_bytes_of(call.k);
   arguments.k_row_stride = static_cast<std::uint32_t>(unit_elements * bytes);
   arguments.v_row_stride =

@@ -244,10 +244,9 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
   if (types.narrow_queries && a.k.dtype != a.q.dtype)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "k.dtype", dtype_text(a.k.dtype),
                       dtype_text(a.q.dtype) + ", the type of q: a product has one format"));
-  const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
+  const bool vectorised = a.pages.page_layout != WAVEJIT_PAGES_OF_ROWS;
   if (vectorised) [[unlikely]] {
-    if (auto layout = check_page_layout(a.k, a.v, a.pages, a.page_layout, a.sequences.first_keys != nullptr); !layout)
-      return layout;
+    if (auto layout = check_page_layout(a.k, a.v, a.pages, a.sequences.first_keys != nullptr); !layout) return layout;
     rows.flat = {in_one_row(a.k), in_one_row(a.v)};
   }
   const wavejit_tensor& keys = vectorised ? rows.flat[0] : a.k;
@@ -281,7 +280,7 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
   }
   if (auto dims = attention::check_head_dims(a.q, a.v); !dims) return dims;
   if (is_paged(a)) [[unlikely]] {
-    if (auto pages = check_pages(a.k, a.v, a.pages, a.page_layout, extents.key_length); !pages) return pages;
+    if (auto pages = check_pages(a.k, a.v, a.pages, extents.key_length); !pages) return pages;
   }
   const bool lse = a.lse.data != nullptr;
   if (lse) {
@@ -295,7 +294,7 @@ Check check_rows(const wavejit_attention_forward_arguments& a, const CallTypes& 
 void fill(AttentionProblem& problem, const wavejit_attention_forward_arguments& a, const CallTypes& types,
           const Extents& extents, const std::array<bool, 4>& scattered, float scale_log2e) {
   const bool paged = is_paged(a);
-  const bool vectorised = a.page_layout != WAVEJIT_PAGES_OF_ROWS;
+  const bool vectorised = a.pages.page_layout != WAVEJIT_PAGES_OF_ROWS;
   const bool first_keys = a.sequences.first_keys != nullptr;
   problem = {
       .shape = {{.dtype = types.output == WAVEJIT_BF16 ? DataType::bf16 : DataType::fp16,

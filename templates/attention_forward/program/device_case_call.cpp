@@ -71,7 +71,7 @@ void DeviceCase::describe_sequences() {
       memory_.in(std::vector<std::int32_t>(problem_.first_keys.begin(), problem_.first_keys.end()));
   call_.pages.block_table = memory_.in(slots_.table().entries);
   call_.pages.table_columns = slots_.table().columns;
-  call_.page_layout = problem_.page_layout;
+  call_.pages.page_layout = problem_.page_layout;
 }
 
 void DeviceCase::describe_mask() {

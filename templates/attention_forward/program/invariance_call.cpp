@@ -82,7 +82,7 @@ Result<std::optional<std::vector<Answer>>> run_pieces(wavejit_engine* engine, co
   if (!memory.good()) return std::unexpected(memory.good().error());
   queries.describe(call, memory);
   keys.describe(call, memory, way.keys.rows_behind);
-  call.page_layout = keys.page_layout;
+  call.pages.page_layout = keys.page_layout;
   if (way.bool_mask || way.bias_by_tile) {
     const std::int64_t columns = way.keys.rows_behind ? keys.k.sizes[1] : keys.longest;
     const std::vector<std::uint8_t> shown = shown_keys(batch, pieces, columns);

@@ -137,8 +137,7 @@ Check check_choices(const Call& call) {
 Check check_both_pages(const Call& call, std::int64_t key_length) {
   for (const wavejit_tensor* tensor : {&call.k, &call.k_rope}) {
     if (tensor == &call.k_rope && tensor->data == nullptr) continue;
-    if (auto pages = attention::check_pages(*tensor, *tensor, call.pages, WAVEJIT_PAGES_OF_ROWS, key_length); !pages)
-      return pages;
+    if (auto pages = attention::check_pages(*tensor, *tensor, call.pages, key_length); !pages) return pages;
   }
   return {};
 }
@@ -298,6 +297,7 @@ constexpr auto absent_fields = attention::without_mask_kinds<wavejit_attention_l
     families::AbsentField{"alibi.data", offsetof(wavejit_attention_latent_arguments, modifiers.alibi), 8},
     families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_latent_arguments, modifiers.bool_mask), 8},
     families::AbsentField{"first_keys", offsetof(wavejit_attention_latent_arguments, sequences.first_keys), 8},
+    families::AbsentField{"page_layout", offsetof(wavejit_attention_latent_arguments, pages.page_layout), 8},
     families::AbsentField{"v_scale.data", offsetof(wavejit_attention_latent_arguments, scales.v_scale), 8},
     families::AbsentField{"q_scale.data", offsetof(wavejit_attention_latent_arguments, scales.q_scale), 8},
     families::AbsentField{"token_scales", offsetof(wavejit_attention_latent_arguments, scales.token_scales), 4},

@@ -102,7 +102,7 @@ Check check_keys(const Call& call) {
                    "1, and multiples of " + std::to_string(attention::page_granule) + " up to " +
                        std::to_string(attention::max_page_size));
   if (auto apart = attention::check_no_overlap(keys, 3, head_dim); !apart) return apart;
-  return attention::check_pages(call.keys, call.keys, call.pages, WAVEJIT_PAGES_OF_ROWS, call.max_key_length);
+  return attention::check_pages(call.keys, call.keys, call.pages, call.max_key_length);
 }
 
 Check check_weights(const Call& call) {
@@ -333,6 +333,7 @@ namespace {
 // What the parts have and this family has not.
 constexpr auto absent_fields = attention::without_mask_kinds<wavejit_sparse_indexer_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_sparse_indexer_arguments, mask.causal_flags), 8},
+    families::AbsentField{"page_layout", offsetof(wavejit_sparse_indexer_arguments, pages.page_layout), 8},
     families::AbsentField{"splits", offsetof(wavejit_sparse_indexer_arguments, split.splits), 8},
 });
 

@@ -69,7 +69,7 @@ void set_page_size(Call& call, std::int64_t keys) {
 
 // [pages, heads, D / 8, page, 8] and [pages, heads, D, page].
 void vectorise(Call& call) {
-  call.page_layout = WAVEJIT_PAGES_VECTORISED;
+  call.pages.page_layout = WAVEJIT_PAGES_VECTORISED;
   for (wavejit_tensor* tensor : {&call.k, &call.v}) tensor->strides[2] = tensor->sizes[1] * tensor->sizes[3];
   call.k.strides[1] = 8;
   call.v.strides[1] = 1;
@@ -137,7 +137,7 @@ std::vector<BadCall> bad_pages() {
          c.pages.table_starts = static_cast<const std::int32_t*>(fake_address(6));
        },
        invalid, "block_table = null beside other fields"},
-      {"page_layout_3", [](Call& c) { c.page_layout = 3; }, invalid, "page_layout = 3; accepted: 0 to 2"},
+      {"page_layout_3", [](Call& c) { c.pages.page_layout = 3; }, invalid, "page_layout = 3; accepted: 0 to 2"},
       {"vectorised_without_a_table",
        [](Call& c) {
          c = good_call();
@@ -166,7 +166,7 @@ std::vector<BadCall> bad_pages() {
       {"vectorised_v_by_dims_told_by_keys",
        [](Call& c) {
          vectorise(c);
-         c.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
+         c.pages.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
        },
        invalid, "v.strides[3] (from dim to dim) = 16; accepted: 8"},
       {"vectorised_heads_that_overlap",
@@ -514,7 +514,7 @@ TEST_F(Problem, VectorisedPagesHaveRowsOfUnits) {
   };
   vectorise(call);
   EXPECT_EQ(rows_of(), (std::pair{16U, 2U}));
-  call.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
+  call.pages.page_layout = WAVEJIT_PAGES_VECTORISED_KEYS;
   call.v.strides[3] = 8;
   EXPECT_EQ(rows_of(), (std::pair{16U, 2U * static_cast<unsigned>(call.v.sizes[3])}));
 }
