@@ -363,6 +363,7 @@ struct wavejit_masking {
  *            key, and a finite number never does (in bf16 and fp32 what is beyond ±2.353e38 counts as that: a row of
  *            nothing but the least number has the mean of V, and a key with the greatest all of its row's weight);
  *            +inf and NaN make their row NaN; what stands at hidden keys and in the padding does not matter
+ *   score_rounding  beside q and k of WAVEJIT_INT8, without softcap and alibi: x is rounded to fp16
  *   alibi    x ← x − slope · |j − diagonal(i)|: fp32 slopes, [B or 1, Hq, 1, 1], the Hq of one batch side by side;
  *            slopes beyond ±2^96, infinite ones too, count as that: the nearest key that the row sees has all of its
  *            weight, or the farthest one below −2^96
@@ -373,6 +374,7 @@ struct wavejit_masking {
 struct wavejit_modifiers {
   float scale;                /* any finite value; 0: 1 / sqrt(D), unless WAVEJIT_SCALE_IS_ZERO is in flags */
   float softcap;              /* up to 32,768; 0: none */
+  int64_t score_rounding;     /* enum wavejit_score_rounding */
   struct wavejit_tensor bias; /* data null: none; likewise of alibi, sink and bool_mask */
   struct wavejit_tensor alibi;
   struct wavejit_tensor sink;
@@ -619,7 +621,6 @@ struct wavejit_attention_forward_arguments {
    *                     WAVEJIT_INT8 there is no v_scale */
   struct wavejit_scales scales;
   struct wavejit_split split;
-  int64_t score_rounding; /* enum wavejit_score_rounding; beside q and k of WAVEJIT_INT8 */
   struct wavejit_output_scale output_scale;
 };
 
@@ -682,7 +683,7 @@ struct wavejit_attention_backward_arguments {
   struct wavejit_tensor delta;
   struct wavejit_tensor d_bias;
   struct wavejit_masking mask;
-  struct wavejit_modifiers modifiers; /* no bool_mask; a scale as in the forward call */
+  struct wavejit_modifiers modifiers; /* no bool_mask, no score_rounding; a scale as in the forward call */
   struct wavejit_sequences sequences; /* no first_keys, no max_total_keys */
   struct wavejit_split
       split;            /* no splits. The workspace has one fp32 a row of q and head, and sums of runs of rows where

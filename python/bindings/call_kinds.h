@@ -135,7 +135,8 @@ constexpr std::array mask_kinds = {
 };
 constexpr std::array modifier_fields = [] {
   using S = wavejit_modifiers;
-  return std::array{WAVEJIT_FIELD(scale).set_as("number"), WAVEJIT_FIELD(softcap).set_as("number")};
+  return std::array{WAVEJIT_FIELD(scale).set_as("number"), WAVEJIT_FIELD(softcap).set_as("number"),
+                    WAVEJIT_FIELD(score_rounding).set_as("one of fp32 fp16")};
 }();
 constexpr std::array sequence_fields = [] {
   using S = wavejit_sequences;
@@ -223,7 +224,6 @@ struct Kind<wavejit_attention_forward_arguments> {
                                         WAVEJIT_NAMED("workspace", split.workspace)};
   static constexpr auto others = joined(
       std::array{WAVEJIT_FIELD(second_k), WAVEJIT_FIELD(second_v),
-                 WAVEJIT_FIELD(score_rounding).set_as("one of fp32 fp16"),
                  WAVEJIT_TOLD("o_scale_value", output_scale.o_scale_value, "o_scale").set_as("number")},
       in_part(head_fields, offsetof(S, head)), in_part(mask_fields, offsetof(S, mask)),
       in_part(modifier_fields, offsetof(S, modifiers)), in_part(sequence_fields, offsetof(S, sequences)),

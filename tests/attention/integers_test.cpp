@@ -110,15 +110,16 @@ TEST_P(Integers, WhatCannotBeIsRefusedByName) {
               has("k_scale.sizes[1] (length) = 1; accepted: k.sizes[1] = 70 (token_scales = 1)"));
   EXPECT_THAT(refused([](auto& call) { call.scales.k_scale = {}; }), has("k_scale.data = null"));
   EXPECT_THAT(refused([](auto& call) { call.scales.v_scale = call.scales.k_scale; }), has("v_scale.data"));
-  EXPECT_THAT(refused([](auto& call) { call.score_rounding = 2; }), has("score_rounding = 2"));
+  EXPECT_THAT(refused([](auto& call) { call.modifiers.score_rounding = 2; }), has("score_rounding = 2"));
   EXPECT_THAT(
       refused([](auto& call) {
-        call.score_rounding = 1;
+        call.modifiers.score_rounding = 1;
         call.modifiers.softcap = 3;
       }),
       has("score_rounding = 1: qk=i8 with scores=fp16 and softcap has no kernel on " + std::string(GetParam())));
   which.integers.reset();
-  EXPECT_THAT(refused([](auto& call) { call.score_rounding = 1; }), has("score_rounding = 1; accepted: 0 beside q"));
+  EXPECT_THAT(refused([](auto& call) { call.modifiers.score_rounding = 1; }),
+              has("score_rounding = 1; accepted: 0 beside q"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Integers, ::testing::Values("gfx942", "gfx950"),

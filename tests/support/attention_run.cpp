@@ -398,7 +398,7 @@ AttentionOutput run_attention(wavejit_engine* engine, const AttentionCase& which
     call.scales.q_scale = numbers_per_row(q_scale.get(), integers.q);
     call.scales.k_scale = numbers_per_row(k_row_scale.get(), integers.k);
     call.scales.token_scales = integers.k.tokens > 1 ? 1 : 0;
-    call.score_rounding = integers.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
+    call.modifiers.score_rounding = integers.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
   }
   if (which.lse) {
     require(wavejit_device_allocate(engine, lse_host.size() * 4, &lse_memory), "allocate");

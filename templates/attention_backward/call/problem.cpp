@@ -146,6 +146,8 @@ namespace {
 // What the parts have and this family has not.
 constexpr auto absent_fields = attention::without_mask_kinds<wavejit_attention_backward_arguments>(std::array{
     families::AbsentField{"causal_flags", offsetof(wavejit_attention_backward_arguments, mask.causal_flags), 8},
+    families::AbsentField{"score_rounding", offsetof(wavejit_attention_backward_arguments, modifiers.score_rounding),
+                          8},
     families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_backward_arguments, modifiers.bool_mask), 8},
     families::AbsentField{"first_keys", offsetof(wavejit_attention_backward_arguments, sequences.first_keys), 8},
     families::AbsentField{"max_total_keys", offsetof(wavejit_attention_backward_arguments, sequences.max_total_keys),

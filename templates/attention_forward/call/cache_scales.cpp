@@ -67,9 +67,9 @@ using families::refusal::Named;
 }  // namespace
 
 Result<void> check_cache_scales(const wavejit_attention_forward_arguments& call, const AttentionProblem& problem) {
-  if (call.score_rounding != WAVEJIT_SCORES_IN_FP32) [[unlikely]]
+  if (call.modifiers.score_rounding != WAVEJIT_SCORES_IN_FP32) [[unlikely]]
     return families::refusal::refuse(families::refusal::bad(
-        WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),
+        WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.modifiers.score_rounding),
         "0 beside q of " + families::refusal::dtype_text(call.q.dtype) + ": only q and k of int8 have it"));
   if (call.scales.token_scales != 0) [[unlikely]]
     return check_token_scales(call, problem);

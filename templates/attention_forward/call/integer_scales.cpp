@@ -76,8 +76,9 @@ Result<void> check_integer_scales(const wavejit_attention_forward_arguments& cal
   if (call.scales.v_scale.data != nullptr)
     return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "v_scale.data", refusal::pointer_text(call.scales.v_scale.data),
                       "null beside v of " + refusal::dtype_text(call.v.dtype)));
-  if (call.score_rounding != WAVEJIT_SCORES_IN_FP32 && call.score_rounding != WAVEJIT_SCORES_IN_FP16)
-    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.score_rounding),
+  if (call.modifiers.score_rounding != WAVEJIT_SCORES_IN_FP32 &&
+      call.modifiers.score_rounding != WAVEJIT_SCORES_IN_FP16)
+    return refuse(bad(WAVEJIT_INVALID_ARGUMENT, "score_rounding", std::to_string(call.modifiers.score_rounding),
                       "0 (fp32), 1 (fp16, as rocMLIR rounds)"));
   return {};
 }

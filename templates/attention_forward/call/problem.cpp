@@ -303,7 +303,7 @@ void fill(AttentionProblem& problem, const wavejit_attention_forward_arguments& 
                  .narrow_queries = types.narrow_queries,
                  .query_fp32 = types.query_fp32,
                  .integers = types.integers,
-                 .half_scores = a.score_rounding == WAVEJIT_SCORES_IN_FP16,
+                 .half_scores = a.modifiers.score_rounding == WAVEJIT_SCORES_IN_FP16,
                  .cache = types.narrow && !types.narrow_queries
                               ? attention::cache_type_of(*attention::type_of(a.k.dtype))
                               : CacheType::as_queries,

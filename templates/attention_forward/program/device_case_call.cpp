@@ -142,7 +142,8 @@ void DeviceCase::describe_scales() {
   if (problem_.integers || problem_.byte_queries) call_.scales.q_scale = of_queries;
   call_.scales.k_scale = scale(Operand::k, k_.placement);
   if (!problem_.integers) call_.scales.v_scale = scale(Operand::v, v_.placement);
-  if (problem_.integers) call_.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
+  if (problem_.integers)
+    call_.modifiers.score_rounding = problem_.half_scores ? WAVEJIT_SCORES_IN_FP16 : WAVEJIT_SCORES_IN_FP32;
 }
 
 void DeviceCase::describe_modifiers(const Inputs& inputs, const HeadValues& head_values) {

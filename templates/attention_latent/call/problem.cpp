@@ -293,6 +293,7 @@ constexpr auto absent_fields = attention::without_mask_kinds<wavejit_attention_l
     families::AbsentField{"window_left", offsetof(wavejit_attention_latent_arguments, mask.window_left), 4},
     families::AbsentField{"window_right", offsetof(wavejit_attention_latent_arguments, mask.window_right), 4},
     families::AbsentField{"causal_flags", offsetof(wavejit_attention_latent_arguments, mask.causal_flags), 8},
+    families::AbsentField{"score_rounding", offsetof(wavejit_attention_latent_arguments, modifiers.score_rounding), 8},
     families::AbsentField{"bias.data", offsetof(wavejit_attention_latent_arguments, modifiers.bias), 8},
     families::AbsentField{"alibi.data", offsetof(wavejit_attention_latent_arguments, modifiers.alibi), 8},
     families::AbsentField{"bool_mask.data", offsetof(wavejit_attention_latent_arguments, modifiers.bool_mask), 8},
