@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The case that a row says: what its descriptor is parsed to, with inputs of the tests.
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -12,8 +11,10 @@
 #include "attention/alone.h"
 #include "attention/modified.h"
 #include "attention/value_biases.h"
+#include "attention/value_masks.h"
 #include "attention/value_rows.h"
 #include "attention/value_scales.h"
+#include "attention/value_scores.h"
 #include "attention/value_words.h"
 #include "support/attention_run.h"
 #include "wavejit/wavejit.h"
@@ -24,30 +25,6 @@ namespace {
 using Numbers = std::vector<std::int32_t>;
 
 using attention::Extent;
-
-double number(const ValueRow& row, const std::string& word, double otherwise) {
-  const std::string text = row.word(word);
-  double value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-Numbers numbers_of(std::string text) {
-  Numbers numbers;
-  while (!text.empty()) {
-    std::size_t end = 0;
-    numbers.push_back(std::stoi(text, &end));
-    text.erase(0, end + 1);
-  }
-  return numbers;
-}
-
-// A seed for each row, the same in every run.
-std::uint64_t seed_of(const std::string& text) {
-  std::uint64_t seed = 0;
-  for (const char letter : text) seed = (seed * 131) + static_cast<unsigned char>(letter);
-  return seed % 1'000'000;
-}
 
 int own(Extent extent, Extent of_one, int all) {
   return extent == of_one || extent == Extent::batch_and_head ? all : 1;
@@ -71,7 +48,7 @@ AttentionCase with_lengths(const ValueRow& row, const ValueWords& words, std::ui
       make_case(words.bf16 ? Storage::bf16 : Storage::fp16, 1, packed_queries ? query_starts.back() : batch * queries,
                 packed_keys ? key_starts.back() : batch * keys, static_cast<int>(words.query_heads),
                 static_cast<int>(words.kv_heads), words.head_dim_qk, (words.mask.bits & WAVEJIT_MASK_CAUSAL) != 0, seed,
-                number(row, "spread", 1), words.head_dim_v);
+                row.number("spread", 1), words.head_dim_v);
   AttentionInputs& in = which.inputs;
   in.batch = batch;
   in.query_length = queries;
@@ -93,7 +70,7 @@ void add_mask(AttentionCase& which, const ValueRow& row, const ValueWords& words
   in.window_right = mask.window_right;
   in.local_chunk = mask.local_chunk;
   if ((mask.bits & WAVEJIT_MASK_PREFIX) != 0) in.prefix = static_cast<int>(mask.causal_prefix);
-  if (row.says("prefix")) in.prefix = static_cast<int>(number(row, "prefix", 0));
+  if (row.says("prefix")) in.prefix = static_cast<int>(row.number("prefix", 0));
   if (words.causal_flags)
     for (int b = 0; b < in.batch; ++b) in.causal_flags.push_back(static_cast<std::uint8_t>(b % 2 == 0 ? 255 >> b : 0));
 }
@@ -103,12 +80,31 @@ void add_modifiers(AttentionCase& which, const ValueRow& row, const ValueWords& 
   in.scale = words.scale;
   in.softcap = words.softcap;
   if (words.alibi != Extent::none) add_alibi(which, own(words.alibi, Extent::batch, in.batch));
-  if (words.sink) add_sink(which, number(row, "sink", 0.5));
+  if (words.sink) add_sink(which, row.number("sink", 0.5));
   if (words.bias == Extent::none) return;
   add_bias(which, own(words.bias, Extent::batch, in.batch), own(words.bias, Extent::head, in.query_heads),
-           number(row, "bias_spread", 1), seed + 1);
+           row.number("bias_spread", 1), seed + 1);
   which.bias_fp32 = words.bias_fp32;
-  if (row.says("bias")) change_bias(in, row.word("bias"));
+  which.bias_by_tile = words.bias_by_tile;
+  if (row.says("bias")) change_bias(which, row.word("bias"), seed);
+}
+
+// A bool mask, and lists of key blocks.
+void add_walks(AttentionCase& which, const ValueRow& row, const ValueWords& words, std::uint64_t seed) {
+  AttentionInputs& in = which.inputs;
+  if (words.bool_mask != Extent::none)
+    set_mask(which, own(words.bool_mask, Extent::batch, in.batch), own(words.bool_mask, Extent::head, in.query_heads),
+             mask_called(which, row.word("mask", "blocks"), seed));
+  if (words.list_rows == 0) return;
+  const std::string whose = row.word("lists_of", "1");
+  in.lists = random_lists(words.list_rows, words.list_keys, whose.contains('b') ? in.batch : 1,
+                          whose.contains('h') ? in.query_heads : 1, in.query_length, in.key_length,
+                          words.list_percent == 100 ? 2 : words.list_percent / 100.0, row.number("whole", 0), seed);
+  for (const std::string& form : parts_of(row.word("form"))) {
+    if (form == "noise") which.list_form.noise = true;
+    if (form == "ragged") which.list_form.ragged = true;
+    if (form == "no_counts") which.list_form.counts = false;
+  }
 }
 
 // Rows side by side where the descriptor says so, odd distances where the row does.
@@ -161,14 +157,16 @@ std::vector<float> unrounded(Storage storage, const std::vector<float>& rounded)
 AttentionCase case_of(const ValueRow& row) {
   const ValueWords words = value_words(row.descriptor);
   // A word that is passed over in silence would make a test that says more than it does.
-  for (const char* const word : {" queries=", " scores=", " lists=", " top_k=", " bool_mask=", " bias_by_tile",
-                                 " inputs=", " q_rows=", " k_total="})
+  for (const char* const word :
+       {" queries=", " scores=", " lists_alike", " top_k=", " inputs=", " q_rows=", " k_total="})
     if (words.text.contains(word)) throw std::runtime_error("rows do not have the word" + std::string(word));
   const std::uint64_t seed = words.seed.empty() ? seed_of(row.descriptor) : std::stoull(words.seed);
   AttentionCase which = with_lengths(row, words, seed);
   which.layout = row.says("padded") ? Layout::padded : words.layout == RowLayout::bhsd ? Layout::bhsd : Layout::bshd;
   add_mask(which, row, words);
   add_modifiers(which, row, words, seed);
+  add_walks(which, row, words, seed);
+  if (row.says("scores")) change_scores(which, row.word("scores"));
   which = in_eight_bits(std::move(which), row, words);
   which.scattered = scattered_of(row, words);
   which.lse = words.lse;
@@ -176,6 +174,7 @@ AttentionCase case_of(const ValueRow& row) {
   which.output_bytes = words.output_bytes;
   if (words.text.contains(" q=fp32 ")) which.wide_q = unrounded(which.storage, which.inputs.q);
   which.splits = words.splits;
+  which.own_workspace = row.says("own_workspace");
   if (words.text.contains(" launches=1 ")) which.flags |= WAVEJIT_ONE_LAUNCH;
   if (words.text.contains(" launches=2 ")) which.flags |= WAVEJIT_TWO_LAUNCHES;
   which.first_keys = row.says("first_keys") ? numbers_of(row.word("first_keys")) : words.first_keys;
@@ -185,7 +184,8 @@ AttentionCase case_of(const ValueRow& row) {
                         .in_turn = row.says("in_turn"),
                         .list = row.says("list"),
                         .seed = seed,
-                        .total = static_cast<std::int64_t>(number(row, "total", 0)),
+                        .total = static_cast<std::int64_t>(row.number("total", 0)),
+                        .at_border = row.says("at_border"),
                         .tight = row.says("tight"),
                         .layout = words.page_layout};
   return which;

@@ -2,50 +2,12 @@
 #include "attention/value_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <fstream>
-#include <map>
-#include <ostream>
-#include <set>
 #include <sstream>
-#include <stdexcept>
-#include <string_view>
 #include <utility>
 
 namespace wavejit::tests {
 namespace {
-
-constexpr std::array known_words = {"on",         "generic_only",  "kernel",  "padded",  "spread",     "bias_spread",
-                                    "bias",       "sink",          "prefix",  "in_turn", "list",       "tight",
-                                    "dense_keys", "dense_queries", "counted", "total",   "first_keys", "numbers",
-                                    "odd",        "q_scales",      "k_scales"};
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
-  return parts;
-}
-
-// One line for each choice of the alternatives.
-std::vector<std::string> choices_of(const std::string& line) {
-  const std::size_t open = line.find('(');
-  if (open == std::string::npos) return {line};
-  const std::size_t close = line.find(')', open);
-  if (close == std::string::npos) throw std::runtime_error("a parenthesis is not closed");
-  std::string alternatives = line.substr(open + 1, close - open - 1);
-  if (alternatives.ends_with('|')) alternatives += ' ';  // getline makes no part of what is empty
-  std::vector<std::string> lines;
-  for (const std::string& one : split(alternatives, '|'))
-    for (const std::string& rest : choices_of(line.substr(close + 1))) {
-      std::string chosen = line.substr(0, open);
-      chosen += one;
-      chosen += rest;
-      lines.push_back(std::move(chosen));
-    }
-  return lines;
-}
 
 // The number behind a letter: "q17". Nothing: another word.
 int sized(const std::string& word, char letter) {
@@ -54,13 +16,8 @@ int sized(const std::string& word, char letter) {
   return is ? std::stoi(word.substr(1)) : -1;
 }
 
-std::string plain(std::string text) {
-  std::erase_if(text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
-  return text;
-}
-
 // Words that kernels differ in, for the name of the test. Values are left out, but for those that have names.
-std::vector<std::string> named_words(const ValueRow& row) {
+std::vector<std::string> named_words(const WordedRow& row) {
   std::vector<std::string> words;
   std::istringstream stream(row.descriptor);
   for (std::string word; stream >> word;) {
@@ -98,7 +55,10 @@ std::vector<std::string> named_words(const ValueRow& row) {
   for (const auto& [word, letter] : {std::pair{"q_scales", 'q'}, {"k_scales", 'k'}})
     if (row.says(word)) words.push_back(letter + row.word(word));
   if (row.says("odd")) words.push_back("odd" + plain(row.word("odd")));
-  if (row.says("numbers")) words.push_back("numbers" + row.word("numbers"));
+  for (const char* const word : {"numbers", "scores", "mask", "pinned", "beside", "form"}) {
+    const std::string value = row.word(word);
+    if (row.says(word)) words.push_back(word + plain(value.substr(0, value.find(':'))));
+  }
   return words;
 }
 
@@ -113,8 +73,9 @@ std::string joined(const std::vector<std::string>& words) {
   return name;
 }
 
-std::string name_of(const ValueRow& row) {
+std::string name_of(const WordedRow& row) {
   std::vector<std::string> words = named_words(row);
+  if (row.section_has_words) words.insert(words.begin(), row.section);
   words.insert(words.begin(), row.target);
   std::istringstream stream(row.descriptor);
   for (std::string word; stream >> word;)
@@ -122,78 +83,35 @@ std::string name_of(const ValueRow& row) {
   return joined(words);
 }
 
-ValueRow row_of(const std::string& line) {
-  ValueRow row;
-  const std::size_t colon = line.find(" : ");
-  row.descriptor = line.substr(0, colon);
-  std::istringstream stream(colon == std::string::npos ? std::string() : line.substr(colon + 3));
-  for (std::string word; stream >> word;) {
-    const std::string key = word.substr(0, word.find('='));
-    if (std::ranges::find(known_words, std::string_view(key)) == known_words.end())
-      throw std::runtime_error("'" + key + "' is no word of the tests");
-    row.words[key] = key == word ? "" : word.substr(key.size() + 1);
-  }
-  return row;
-}
+const RowGrammar grammar = {
+    .words = {"generic_only", "kernel",        "pinned",        "or_refused", "one_engine", "one_schedule", "beside",
+              "padded",       "spread",        "bias_spread",   "bias",       "scores",     "mask",         "whole",
+              "form",         "lists_of",      "sink",          "prefix",     "in_turn",    "list",         "tight",
+              "at_border",    "dense_keys",    "dense_queries", "counted",    "total",      "first_keys",   "numbers",
+              "odd",          "own_workspace", "q_scales",      "k_scales"},
+    .name = name_of};
 
-// gfx942 has floats of 8 bits of its own.
-std::string descriptor_on(const std::string& target, std::string descriptor) {
-  const std::size_t at = descriptor.find(" cache=e");
-  if (target == "gfx942" && at != std::string::npos)
-    descriptor.insert(std::min(descriptor.find(' ', at + 1), descriptor.size()), "_fnuz");
-  return descriptor;
+std::vector<ValueRow> as_values(const std::vector<WordedRow>& rows) {
+  std::vector<ValueRow> values;
+  for (const WordedRow& row : rows) values.push_back({row});
+  return values;
 }
 
 }  // namespace
 
-void PrintTo(const ValueRow& row, std::ostream* out) { *out << row.target << ' ' << row.descriptor; }
+std::vector<ValueRow> value_rows_of(const std::string& text) { return as_values(worded_rows_of(text, grammar)); }
 
-std::vector<ValueRow> value_rows_of(const std::string& text) {
-  std::vector<ValueRow> rows;
-  std::map<std::string, int> names;
-  std::set<std::string> lines;
-  std::string section;
-  int number = 0;
-  for (const std::string& whole : split(text, '\n')) {
-    ++number;
-    const std::string line = whole.substr(0, whole.find('#'));
-    if (line.find_first_not_of(' ') == std::string::npos) continue;
-    if (line.starts_with('[')) {
-      section = line.substr(1, line.find(']') - 1);
-      continue;
-    }
-    try {
-      for (const std::string& choice : choices_of(line)) {
-        if (!lines.insert(choice).second) throw std::runtime_error("the row is there twice");
-        ValueRow row = row_of(choice);
-        row.section = section;
-        for (const std::string& target : split(row.word("on", "gfx942,gfx950"), ',')) {
-          row.target = target;
-          row.name = name_of(row);
-          // Rows that differ in values alone.
-          if (const int count = ++names[row.name]; count > 1) row.name += "_row" + std::to_string(count);
-          rows.push_back(row);
-          rows.back().descriptor = descriptor_on(target, row.descriptor);
-        }
-      }
-    } catch (const std::runtime_error& wrong) {
-      throw std::runtime_error("line " + std::to_string(number) + " (" + line + "): " + wrong.what());
-    }
-  }
-  return rows;
-}
-
-std::vector<ValueRow> all_value_rows() {
-  std::ifstream file(WAVEJIT_VALUE_ROWS);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::runtime_error(WAVEJIT_VALUE_ROWS " cannot be read");
-  return value_rows_of(text.str());
-}
+std::vector<ValueRow> all_value_rows() { return as_values(worded_rows("attention/value_rows.txt", grammar)); }
 
 std::vector<ValueRow> value_rows(const std::string& section) {
   std::vector<ValueRow> rows = all_value_rows();
   std::erase_if(rows, [&](const ValueRow& row) { return row.section != section; });
+  return rows;
+}
+
+std::vector<ValueRow> sibling_rows() {
+  std::vector<ValueRow> rows = all_value_rows();
+  std::erase_if(rows, [](const ValueRow& row) { return !row.section_has_words; });
   return rows;
 }
 

@@ -5,61 +5,58 @@
 //
 //   (fp16|bf16) d64 (causal|) b2 q33 k65 h4/1 lse : padded spread=3
 //
-// Parentheses hold alternatives, and a line is a row for each choice. Behind the colon stand words of the tests:
+// Parentheses hold alternatives, and a line is a row for each choice. Behind the colon stand words of the tests. Those behind
+// [Section] are of all its rows, each of which is a test of SiblingRows then, not of ValueRows:
 //
 //   on=gfx950,gfx1201        the targets; gfx942 and gfx950 if nothing is said
 //   generic_only[=<target>]  no other pipeline has a kernel for it; without the word, one must have
-//   kernel=<word>            of the name of a kernel that runs
+//   kernel=<word>,!<word>    of the name of a kernel that runs, or of none
+//   one_engine               on the engine that chooses, not on every pipeline
+//   pinned=<pipeline>,<word> on an engine with these words for a pipeline; or_refused: it may have no kernel
+//   one_schedule             one of the wave schedules, by turns
+//   beside=<name>,<name>     calls of value_beside.h that must have the same bits
 //   padded                   gaps between the heads of Q, K, V and O, with NaN in those of the inputs
 //   spread=, bias_spread=    of normal numbers; 1
 //   bias=<name>              numbers of value_biases.h in place of normal ones
+//   scores=<name>[:<x>]      numbers of Q and K by value_scores.h
+//   mask=<name>              a bool mask of value_masks.h
+//   whole=<x>, form=<word>,… the share of whole blocks in lists; noise, ragged, no_counts
+//   lists_of=1, h, b, bh     whose lists they are; 1
 //   sink=<x>                 of the first head; 0.5. Each other head has half more than the one before
 //   prefix=<n>               causal=<n> without causal
 //   dense_keys, dense_queries  the other tensors are packed
 //   counted=<n,…>            key lengths of packed keys
 //   first_keys=<n,…>         left padding of dense keys beside packed queries
-//   in_turn, list, tight     of pages (support/paged_cache.h)
+//   in_turn, list, tight, at_border  of pages (support/paged_cache.h)
 //   total=<n>                pages of the cache
+//   own_workspace            partial results in fenced memory of the caller's
 //   odd=<q,k,v,o>            rows of these begin anywhere: odd distances, behind an odd number of elements
 //   q_scales=, k_scales=     of Q and K in int8: tensor, heads, tokens; none. K's of tokens are cache_scales=token
 //   numbers=<name>           of a cache's scales: any, either_sign (any, some of K's negative), negative (powers of two,
 //                            all of K's negative); powers of two. Of q_scales: either_sign
 #pragma once
 
-#include <cstdint>
-#include <iosfwd>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "support/attention_run.h"
+#include "support/worded_rows.h"
 
 namespace wavejit::tests {
 
-struct ValueRow {
-  std::string section;
-  std::string target;
-  std::string descriptor;                    // without the family's name
-  std::map<std::string, std::string> words;  // behind the colon
-  std::string name;                          // of the test: the target, words that kernels differ in, lengths
-
-  bool says(const std::string& word) const { return words.contains(word); }
-  std::string word(const std::string& name, const std::string& otherwise = "") const {
-    const auto found = words.find(name);
-    return found == words.end() ? otherwise : found->second;
-  }
+struct ValueRow : WordedRow {
   bool is_generic_only() const {
     return target == "gfx1201" ||
            (says("generic_only") && (word("generic_only").empty() || word("generic_only") == target));
   }
 };
-void PrintTo(const ValueRow& row, std::ostream* out);
 
 // Rows of a text, on each of their targets. Throws what is wrong with it, with the line.
 std::vector<ValueRow> value_rows_of(const std::string& text);
-// Rows of value_rows.txt, and those below `[section]`.
+// Rows of value_rows.txt, those below `[section]`, and those below sections with words.
 std::vector<ValueRow> all_value_rows();
 std::vector<ValueRow> value_rows(const std::string& section);
+std::vector<ValueRow> sibling_rows();
 
 AttentionCase case_of(const ValueRow& row);
 

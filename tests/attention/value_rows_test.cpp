@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rows of value_rows.txt on simulated GPUs: as the engine chooses and on each pipeline that has a kernel, under every
 // wave schedule, within the bounds of float64, and with the same bits throughout and in calls that say the same in
-// other words (value_siblings.h). `./dev check value_rows` runs all of them, ./dev test those of tests/chosen.
+// other words (value_siblings.h, value_beside.h). `./dev check value_rows` runs all of them, ./dev test those of tests/chosen.
 #include "attention/value_rows.h"
 
 #include <gtest/gtest.h>
@@ -12,13 +12,14 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include "attention/modified.h"
+#include "attention/value_beside.h"
 #include "attention/value_siblings.h"
 #include "support/attention_run.h"
 
@@ -28,19 +29,39 @@ namespace {
 class ValueRows : public ::testing::TestWithParam<ValueRow> {
  protected:
   // Engines of a target are opened once: a row takes less time than they do.
-  static Pipelines& pipelines_of(const std::string& target) {
-    std::unique_ptr<Pipelines>& known = pipelines()[target];
-    if (!known) known = std::make_unique<Pipelines>(target);
-    return *known;
+  static RowEngines& engines_of(const std::string& target) {
+    return opened().try_emplace(target, target).first->second;
   }
-  static void TearDownTestSuite() { pipelines().clear(); }
+  static void TearDownTestSuite() { opened().clear(); }
+
+  // Under every schedule, or one of them by turns: the same bits, nothing outside touched. Nothing: what the row says
+  // may have no kernel has none.
+  static std::optional<AttentionOutput> run(const Engine& engine, const ValueRow& row, const AttentionCase& which) {
+    std::optional<AttentionOutput> first;
+    std::size_t turn = row.name.size() % schedules.size();
+    for (const Schedule& schedule : schedules) {
+      if (row.says("one_schedule") && turn-- != 0) continue;
+      set_schedule(schedule.order, schedule.seed);
+      const AttentionOutput output = run_attention(engine.get(), which);
+      if (row.says("or_refused") && output.detail.contains("has no kernel beside ")) return {};
+      EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
+      EXPECT_EQ(output.reports, "");
+      EXPECT_TRUE(output.fence_intact) << "something outside O, LSE or the workspace was written";
+      if (!first) first = output;
+      EXPECT_TRUE(output.o == first->o && bits_of(output.lse) == bits_of(first->lse)) << "an order of waves shows";
+    }
+    return first;
+  }
+
+  static void check(const ValueRow& row);
 
  private:
-  static std::map<std::string, std::unique_ptr<Pipelines>>& pipelines() {
-    static std::map<std::string, std::unique_ptr<Pipelines>> opened;
+  static std::map<std::string, RowEngines>& opened() {
+    static std::map<std::string, RowEngines> opened;
     return opened;
   }
 };
+class SiblingRows : public ValueRows {};
 
 // Rows that see no key, exactly: zeros, and the sink's share alone.
 void expect_nothing_where_nothing_is_seen(const AttentionCase& which, const AttentionAnswer& exact,
@@ -59,28 +80,57 @@ void expect_nothing_where_nothing_is_seen(const AttentionCase& which, const Atte
       }
 }
 
-TEST_P(ValueRows, MatchFloat64) {
-  const ValueRow& row = GetParam();
-  const AttentionCase which = case_of(row);
-  const Pipelines& pipelines = pipelines_of(row.target);
-  std::set<std::string> kernels;
-  const AttentionOutput output = pipelines.run(which, &kernels);
-  if (HasFailure()) return;
-  const AttentionAnswer exact = attention_reference(which.inputs);
-  EXPECT_EQ(compare_rows(which, exact, output).wrong(), "");
-  expect_nothing_where_nothing_is_seen(which, exact, output);
-  const auto is_generic = [](const std::string& kernel) { return kernel.contains(" pipeline=generic"); };
-  EXPECT_EQ(std::ranges::all_of(kernels, is_generic), row.is_generic_only()) << ::testing::PrintToString(kernels);
-  if (row.says("kernel"))
-    EXPECT_TRUE(std::ranges::any_of(kernels, [word = ' ' + row.word("kernel") + ' '](const std::string& kernel) {
-      return kernel.contains(word);
-    })) << ::testing::PrintToString(kernels);
-  const ValueSiblings siblings(pipelines, which, output);
-  siblings.expect_same_bits();
-  siblings.expect_same_bits_alone();
+// `words` as a row says them behind kernel=.
+void expect_kernels(const std::set<std::string>& kernels, const std::string& words) {
+  for (const std::string& said : parts_of(words)) {
+    const bool wanted = !said.starts_with('!');
+    const std::string word = ' ' + said.substr(wanted ? 0 : 1);
+    const auto has = [&](const std::string& kernel) { return (kernel + ' ').contains(word); };
+    EXPECT_EQ(std::ranges::any_of(kernels, has), wanted) << said << ": " << ::testing::PrintToString(kernels);
+  }
 }
 
-constexpr auto name_in_row = [](const auto& info) { return info.param.name; };
+void ValueRows::check(const ValueRow& row) {
+  const AttentionCase which = case_of(row);
+  RowEngines& engines = engines_of(row.target);
+  std::set<std::string> kernels;
+  std::optional<AttentionOutput> output;
+  const bool one_engine = row.says("one_engine") || row.says("pinned");
+  if (one_engine) {
+    output = run(engines.of(row), row, which);
+    if (!output) return;
+    kernels.insert(output->kernel_spec);
+  } else if (row.says("one_schedule")) {
+    output = run(*engines.pipelines().engines().front(), row, which);
+    if (output) kernels.insert(output->kernel_spec);
+    for (const auto& engine : std::span(engines.pipelines().engines()).subspan<1>()) {
+      const AttentionOutput other = run_attention(engine->get(), which);
+      if (Pipelines::not_on_this_target(other) || !kernels.insert(other.kernel_spec).second) continue;
+      EXPECT_EQ(other.status, WAVEJIT_OK) << other.detail << other.reports;
+      EXPECT_EQ(other.reports, "");
+      EXPECT_TRUE(other.fence_intact) << "something outside O, LSE or the workspace was written";
+      EXPECT_TRUE(other.o == output->o && bits_of(other.lse) == bits_of(output->lse)) << other.kernel_spec;
+    }
+  } else {
+    output = engines.pipelines().run(which, &kernels);
+  }
+  if (HasFailure()) return;
+  const AttentionAnswer exact = attention_reference(which.inputs);
+  EXPECT_EQ(compare_rows(which, exact, *output).wrong(), "");
+  expect_nothing_where_nothing_is_seen(which, exact, *output);
+  const auto is_generic = [](const std::string& kernel) { return kernel.contains(" pipeline=generic"); };
+  if (!one_engine)
+    EXPECT_EQ(std::ranges::all_of(kernels, is_generic), row.is_generic_only()) << ::testing::PrintToString(kernels);
+  expect_kernels(kernels, row.word("kernel"));
+  const ValueSiblings siblings(engines.pipelines(), which, *output);
+  siblings.expect_same_bits();
+  siblings.expect_same_bits_alone();
+  for (const std::string& name : parts_of(row.word("beside"))) expect_bits_beside(name, engines, row, which, *output);
+}
+
+TEST_P(ValueRows, MatchFloat64) { check(GetParam()); }
+TEST_P(SiblingRows, HaveTheBitsOfOtherCalls) { check(GetParam()); }
+
 INSTANTIATE_TEST_SUITE_P(Lengths, ValueRows, ::testing::ValuesIn(value_rows("Lengths")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(HeadDims, ValueRows, ::testing::ValuesIn(value_rows("HeadDims")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Masks, ValueRows, ::testing::ValuesIn(value_rows("Masks")), name_in_row);
@@ -95,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Caches, ValueRows, ::testing::ValuesIn(value_rows("Cach
 INSTANTIATE_TEST_SUITE_P(TokenScales, ValueRows, ::testing::ValuesIn(value_rows("TokenScales")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Scattered, ValueRows, ::testing::ValuesIn(value_rows("Scattered")), name_in_row);
 INSTANTIATE_TEST_SUITE_P(Integers, ValueRows, ::testing::ValuesIn(value_rows("Integers")), name_in_row);
+INSTANTIATE_TEST_SUITE_P(Beside, SiblingRows, ::testing::ValuesIn(sibling_rows()), name_in_row);
 
 // A call that differs from what its row says must fail the row's check.
 struct Fault {
@@ -148,7 +199,7 @@ TEST(ValueRowsText, EveryRowIsATest) {
   const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
   int tests = 0;
   for (int i = 0; i < program.total_test_suite_count(); ++i)
-    if (const ::testing::TestSuite& suite = *program.GetTestSuite(i); std::string(suite.name()).ends_with("/ValueRows"))
+    if (const ::testing::TestSuite& suite = *program.GetTestSuite(i); std::string(suite.name()).ends_with("Rows"))
       tests += suite.total_test_count();
   EXPECT_EQ(tests, std::ssize(all_value_rows()));
 }
@@ -181,7 +232,7 @@ TEST(ValueRowsText, WhatIsNotUnderstoodIsSaidWithItsLine) {
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1\nfp16 d64 b1 q1 k1 h1").contains("twice"));
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 casual").contains("casual"));
   EXPECT_TRUE(wrong_with("(fp16|bf16 d64").contains("parenthesis"));
-  EXPECT_TRUE(wrong_with("fp16 d64 b1 q64 k64 h1 lists=64x64").contains("lists="));
+  EXPECT_TRUE(wrong_with("fp16 d64 b1 q64 k64 h1 top_k=3").contains("top_k="));
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 : numbers=any").contains("the row has no scales"));
   EXPECT_TRUE(wrong_with("fp16 d64 b1 q1 k1 h1 qk=i8 : q_scales=token").contains("no scales are called 'token'"));
 }

@@ -35,8 +35,11 @@ class ValueSiblings {
       EXPECT_NE(which_.wide_q, which_.inputs.q);
       expect_same("Q rounded by the caller", [](AttentionCase& other) { other.wide_q.clear(); });
     }
+    // One chunk is not split.
     if (which_.splits > 1) {
-      EXPECT_TRUE(output_.kernel_spec.contains(" split=")) << output_.kernel_spec;
+      EXPECT_EQ(output_.kernel_spec.contains(" split="), which_.inputs.key_length > 1024) << output_.kernel_spec;
+    }
+    if (which_.splits > 1 && which_.inputs.key_length > 1024) {
       expect_same("keys not split", [](AttentionCase& other) {
         other.splits = 1;
         other.flags = 0;
@@ -65,7 +68,8 @@ class ValueSiblings {
   void expect_same_bits_alone() const {
     const AttentionInputs& in = which_.inputs;
     const bool as_another = which_.pages || which_.output_fp32 || which_.output_bytes || which_.bytes ||
-                            which_.integers || is_scattered() || !which_.wide_q.empty();
+                            which_.integers || is_scattered() || !which_.wide_q.empty() || in.lists ||
+                            !in.shown.empty();
     const bool apart = in.packed_queries() || in.packed_keys() || !in.key_lengths.empty() || !in.causal_flags.empty();
     if (as_another || !apart) return;
     for (int b = 0; b < in.batch; ++b) {

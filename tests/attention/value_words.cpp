@@ -62,6 +62,11 @@ ValueWords value_words(const std::string& descriptor) {
   words.alibi = parsed->of(Modifier::alibi).extent;
   words.bias = parsed->of(Modifier::bias).extent;
   words.bias_fp32 = shape.bias_fp32;
+  words.bias_by_tile = shape.bias_by_tile;
+  words.bool_mask = parsed->bool_mask;
+  words.list_rows = parsed->lists.rows;
+  words.list_keys = parsed->lists.keys;
+  words.list_percent = parsed->lists.percent == 0 ? 50 : parsed->lists.percent;
   words.sink = parsed->of(Modifier::sink).there;
   words.trans_q = shape.trans_q;
   words.trans_k = shape.trans_k;

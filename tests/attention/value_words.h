@@ -39,6 +39,11 @@ struct ValueWords {
   attention::Extent alibi = attention::Extent::none;
   attention::Extent bias = attention::Extent::none;
   bool bias_fp32 = false;
+  bool bias_by_tile = false;
+  attention::Extent bool_mask = attention::Extent::none;
+  int list_rows = 0;  // of a block of lists of key blocks; 0: no lists
+  int list_keys = 0;
+  int list_percent = 0;  // of all blocks
   bool sink = false;
   bool trans_q = false;
   bool trans_k = false;
