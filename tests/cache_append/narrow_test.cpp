@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// cache_append into 8 bits: each byte is that of a division in IEEE arithmetic and of the nearest number of a table,
-// each scale that of the greatest number of its head, and nothing else is written.
+// cache_append into 8 bits: every number of the source, quotients beside the middle of two bytes, and bytes of a token that are
+// its own. Formats, scales, orders and strides are rows of value_rows.txt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,6 @@ namespace {
 
 using cache_append::DataType;
 using ::testing::HasSubstr;
-using Order = AppendCase::Order;
 
 class CacheAppendNarrow : public ::testing::TestWithParam<const char*> {
  protected:
@@ -49,41 +48,6 @@ class CacheAppendNarrow : public ::testing::TestWithParam<const char*> {
 
   Engine engine_{GetParam()};
 };
-
-TEST_P(CacheAppendNarrow, GivenScalesOfEveryFormat) {
-  std::uint64_t seed = 100;
-  for (const wavejit_dtype format : formats())
-    for (const DataType type : {DataType::bf16, DataType::fp16}) {
-      SCOPED_TRACE(byte_format(format).name);
-      AppendCase which = {.type = type, .tokens = 9, .heads = 3, .key_dims = 64, .value_dims = 40, .narrow = format};
-      EXPECT_THAT(matches(filled(which, seed++)).kernel_spec, HasSubstr("scales=heads"));
-      which.k_scales = {0.0371F};
-      which.v_scales = {1.0F / 3, 0.25F, 0.0009F};  // the last beyond the range
-      matches(filled(which, seed++));
-    }
-}
-
-TEST_P(CacheAppendNarrow, FoundScalesOfEveryFormat) {
-  std::uint64_t seed = 200;
-  for (const wavejit_dtype format : formats())
-    for (const auto& [dims, heads] :
-         std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 5}, {16, 3}, {40, 3}, {128, 8}, {256, 3}, {512, 2}}) {
-      if (dims > most_dims()) continue;
-      SCOPED_TRACE(std::string(byte_format(format).name) + " " + std::to_string(dims));
-      AppendCase which = filled({.type = dims == 128 ? DataType::bf16 : DataType::fp16,
-                                 .batch = 2,
-                                 .tokens = 7,
-                                 .heads = heads,
-                                 .key_dims = dims,
-                                 .value_dims = dims == 512 ? 64 : dims,
-                                 .narrow = format,
-                                 .token_scales = true},
-                                seed++);
-      // A head of zeros has the least scale.
-      std::fill_n(which.k.begin(), dims, std::uint16_t{0});
-      EXPECT_THAT(matches(which).kernel_spec, HasSubstr("scales=tokens"));
-    }
-}
 
 // Every 16-bit number there is, NaN and infinities included, by scales whose reciprocals are not exact.
 TEST_P(CacheAppendNarrow, EveryNumberOfTheSource) {
@@ -153,46 +117,6 @@ TEST_P(CacheAppendNarrow, QuotientsBesideTheMiddle) {
     }
     matches(which);
   }
-}
-
-TEST_P(CacheAppendNarrow, OrdersOfPagesAndStrides) {
-  const wavejit_dtype format = formats().front();
-  std::uint64_t seed = 300;
-  for (const bool found : {false, true})
-    for (const Order order : {Order::nhd, Order::hnd, Order::dims_apart})
-      for (const Order source : {Order::nhd, Order::dims_apart}) {
-        AppendCase which = {.tokens = 21,
-                            .heads = 3,
-                            .key_dims = 64,
-                            .value_dims = 32,
-                            .pages = 3,
-                            .page_size = 32,
-                            .source = source,
-                            .keys = order,
-                            .values = order,
-                            .wide_slots = found,
-                            .narrow = format,
-                            .token_scales = found};
-        matches(filled(which, seed++));
-      }
-}
-
-// Turned, rounded to K's type, and only then to 8 bits: as two calls would have it.
-TEST_P(CacheAppendNarrow, TurnedOnTheWay) {
-  std::uint64_t seed = 400;
-  for (const wavejit_dtype format : formats())
-    for (const std::int32_t rotary : {WAVEJIT_ROTARY_HALVES, WAVEJIT_ROTARY_INTERLEAVED})
-      for (const bool found : {false, true})
-        matches(filled({.batch = 2,
-                        .tokens = 7,
-                        .heads = 3,
-                        .query_heads = 5,
-                        .key_dims = 128,
-                        .rotary = rotary,
-                        .rotary_dims = rotary == WAVEJIT_ROTARY_HALVES ? 128 : 48,
-                        .narrow = format,
-                        .token_scales = found},
-                       seed++));
 }
 
 TEST_P(CacheAppendNarrow, BytesOfATokenAreItsOwn) {
