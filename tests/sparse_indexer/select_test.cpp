@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lists of the indexer on the simulated GPU: each against a sort of the very scores.
+// Lists of the indexer on the simulated GPU: NaN and infinities, hidden scores, rows in parts, and a call's own scores. Others
+// are rows of value_rows.txt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -33,47 +32,6 @@ class SparseSelect : public ::testing::TestWithParam<const char*> {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-TEST_P(SparseSelect, MatchesASortAtEveryLength) {
-  std::uint64_t seed = 1;
-  for (const std::int64_t keys : {1, 3, 4, 63, 64, 65, 511, 513, 1000, 4097})
-    for (const std::int64_t top : {1, 3, 64, 700}) {
-      SCOPED_TRACE(std::to_string(keys) + " keys, " + std::to_string(top));
-      matches(given_scores(1, 2, keys, top, seed++));
-    }
-}
-
-// More than one step of the walk, and the k of DeepSeek V3.2.
-TEST_P(SparseSelect, MatchesASortOfLongRows) {
-  matches(given_scores(1, 1, 8192, 2048, 40));
-  matches(given_scores(2, 1, 20011, 2048, 41));
-  matches(given_scores(1, 1, 17000, 16999, 42));
-}
-
-// Equals are chosen from the lowest key up, wherever the border falls.
-TEST_P(SparseSelect, OfEqualScoresTheLowerKeys) {
-  std::mt19937 random(5);  // NOLINT(bugprone-random-generator-seed): the same numbers in every run
-  for (const unsigned distinct : {1U, 2U, 5U, 40U})
-    for (const std::int64_t top : {1, 100, 513, 9000}) {
-      SCOPED_TRACE(std::to_string(distinct) + " values, " + std::to_string(top));
-      IndexerCase which = given_scores(1, 2, 9001, top, 1);
-      for (float& score : which.scores) score = static_cast<float>(random() % distinct) - 1.0F;
-      matches(which);
-    }
-}
-
-// Numbers that differ in one bit of each digit, of both signs, denormals among them.
-TEST_P(SparseSelect, EveryDigitDecides) {
-  for (const int bit : {0, 3, 9, 10, 15, 20, 21, 25, 30}) {
-    SCOPED_TRACE(bit);
-    IndexerCase which = given_scores(1, 1, 700, 350, 1);
-    for (std::size_t key = 0; key < 700; ++key) {
-      const std::uint32_t base = (key % 3 == 0 ? 0x80000000U : 0U) | 0x00000400U;
-      which.scores[key] = std::bit_cast<float>(base ^ (key % 2 == 0 ? 1U << static_cast<unsigned>(bit) : 0U));
-    }
-    matches(which);
-  }
-}
-
 // NaN, of either sign, is larger than every number; −0 is 0; −∞ is in no list.
 TEST_P(SparseSelect, NanAndInfinity) {
   IndexerCase which = given_scores(1, 1, 600, 40, 60);
@@ -98,23 +56,6 @@ TEST_P(SparseSelect, NanAndInfinity) {
   EXPECT_EQ(none.indices, std::vector<std::int32_t>(20, -1));
 }
 
-TEST_P(SparseSelect, RowsThatSeeFewerThanK) {
-  IndexerCase which = given_scores(2, 4, 300, 128, 70);
-  which.causal = true;
-  which.key_lengths = {300, 2};
-  matches(which);
-  which.causal = false;
-  which.key_lengths = {0, -3};
-  matches(which);
-  which.key_lengths = {128, 129};
-  matches(which);
-  which.key_lengths.clear();
-  which.key_begins = {0, 1, 2, 3, 100, 299, 300, 77};
-  which.key_ends = {300, 130, 129, 131, 1, 300, 300, 278};
-  which.wants_values = false;
-  matches(which);
-}
-
 // What a row does not see is in no list, whatever its score.
 TEST_P(SparseSelect, HiddenScoresAreNotRead) {
   IndexerCase which = given_scores(1, 2, 100, 60, 80);
@@ -128,20 +69,6 @@ TEST_P(SparseSelect, HiddenScoresAreNotRead) {
         which.scores[(row * 100) + key] = key % 2 == 0 ? nan : infinity;
     }
   EXPECT_EQ(run(which).indices, clean.indices);
-}
-
-TEST_P(SparseSelect, SameListUnderEverySchedule) {
-  IndexerCase which = given_scores(1, 2, 9500, 1000, 90);
-  for (std::size_t key = 0; key < which.scores.size(); key += 2) which.scores[key] = 0.5F;
-  std::vector<IndexerOutput> outputs;
-  for (const auto& [order, seed] :
-       {std::pair{WAVEJIT_SIMGPU_IN_ORDER, 1}, {WAVEJIT_SIMGPU_REVERSE, 2}, {WAVEJIT_SIMGPU_RANDOM, 3}}) {
-    set_schedule(order, static_cast<std::uint64_t>(seed));
-    outputs.push_back(run(which));
-  }
-  set_schedule(WAVEJIT_SIMGPU_REVERSE, 2);
-  for (const IndexerOutput& output : outputs) EXPECT_EQ(output.indices, outputs.front().indices);
-  EXPECT_EQ(wrong_lists(which, outputs.front(), which.scores), "");
 }
 
 // Workgroups that have a part of a row each, and one more that chooses among what they chose: the same list. NaN,
