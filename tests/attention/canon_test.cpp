@@ -119,36 +119,6 @@ TEST_P(Canon, IsWhatTheModelSays) {
   EXPECT_GT(another_arithmetic, 4) << "the rows would not show chunks of another size";
 }
 
-// No bit of O or LSE shows which workgroup walks which chunks.
-TEST_P(Canon, SplitsShowNowhere) {
-  std::uint64_t seed = 60;
-  std::size_t next_schedule = 0;
-  for (const auto& [queries, keys, causal, window] :
-       {std::tuple{3, 1025, false, -1}, {40, 2049, true, -1}, {1, 3072, false, -1}, {33, 2500, true, 700}}) {
-    AttentionCase which = make_case(std::get<1>(GetParam()), 1, queries, keys, 2, 1, head_dim, causal, ++seed, 3.0);
-    if (window >= 0) {
-      which.inputs.window = true;
-      which.inputs.window_left = window;
-      which.inputs.window_right = 0;
-    }
-    set_schedule(WAVEJIT_SIMGPU_IN_ORDER, 1);
-    which.splits = 1;
-    const AttentionOutput whole = run(engine_, which);
-    for (const int splits : {2, 3, 64}) {
-      SCOPED_TRACE(std::format("q{} k{} splits {}", queries, keys, splits));
-      const Schedule& schedule = schedules[++next_schedule % schedules.size()];
-      set_schedule(schedule.order, schedule.seed);
-      which.splits = splits;
-      const AttentionOutput cut = run(engine_, which);
-      EXPECT_NE(cut.kernel_spec.find(" split=1024 "), std::string::npos) << cut.kernel_spec;
-      EXPECT_TRUE(cut.o == whole.o) << "O differs";
-      for (std::size_t i = 0; i < whole.lse.size(); ++i)
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(cut.lse[i]), std::bit_cast<std::uint32_t>(whole.lse[i])) << "LSE " << i;
-      if (HasFailure()) return;
-    }
-  }
-}
-
 // The queries from `begin` to `end` of a causal prefill over the keys that they see.
 AttentionCase piece_of(const AttentionCase& whole, int begin, int end) {
   const AttentionInputs& all = whole.inputs;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Keys that a list of each query names: against float64, bit against bit with walks over all keys, and what is refused.
+// Keys that a list of each query names: bit against bit with walks over all keys, and what is refused. Against float64
+// they are lines of list_problems.txt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <format>
 #include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attention/line_runs.h"
 #include "attention/modified.h"
-#include "attention/schedules.h"
 #include "templates/attention/kernel/canon.h"
 
 namespace wavejit::tests {
@@ -22,61 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 
 class KeyLists : public LineRuns {};
-
-TEST_P(KeyLists, MatchFloat64WithAnyNumberOfHeads) {
-  for (const char* heads : {"1", "8/8", "8/2", "12/1", "33/1", "96/2", "128/1"})
-    matches(std::format("bf16 b1 q1 k200 h{} d128 top_k=130 lse", heads));
-  for (const char* heads : {"5/5", "40/1", "128/2"})
-    matches(std::format("fp16 b2 q2 k150 h{} d64 causal top_k=100:mixed lse", heads));
-}
-
-TEST_P(KeyLists, MatchFloat64WithEveryHeadDim) {
-  for (const char* dims : {"64", "128", "192/128"})
-    matches(std::format("bf16 b1 q2 k180 h6/2 d{} top_k=140:heads:mixed lse", dims));
-  if (has_wide_heads()) matches("bf16 b1 q2 k180 h6/2 d256 top_k=140:heads:mixed lse");
-}
-
-// −1 and entries outside anywhere, keys named twice, entries behind the count of a row that name keys all the same, NaN
-// in what no list names and around the tensors.
-TEST_P(KeyLists, MatchFloat64WithHolesAndRepeats) {
-  matches("bf16 b3 q2 k90 h12/4 d128 top_k=70:mixed lse k_lengths=90,1,0");
-  matches("fp16 b2 q3 k200 h20/2 d64 causal top_k=150:heads:mixed lse k_lengths=64,200 sink");
-  matches("bf16 b1 q2 k150 h6/2 d128 top_k=65:mixed lse softcap=20 o=fp32");
-  matches("fp16 b3 q4 k90 h10/5 d64 causal top_k=40:mixed lse layout=packed q_lengths=4,1,2 k_lengths=33,90,1");
-  matches("bf16 b2 q3 k130 h4 d64 causal=50 top_k=64:mixed layout=bhsd lse");
-}
-
-TEST_P(KeyLists, MatchFloat64InPages) {
-  for (const char* page : {"1", "16", "64", "192", "64:hnd"})
-    matches(
-        std::format("bf16 b2 q2 k250 h12/4 d128 causal top_k=150:mixed lse layout=paged:{} k_lengths=250,67", page));
-  matches("bf16 b2 q3 k150 h8/2 d64 top_k=70:heads layout=paged:64 q_lengths=1,3 k_lengths=150,0 lse");
-  for (const char* layout : {"", " layout=paged:1", " layout=paged:32", " layout=paged:64:hnd"})
-    matches(std::string("bf16 b2 q2 k160 h8/2 d128 top_k=70:slots:mixed lse") + layout);
-}
-
-TEST_P(KeyLists, MatchFloat64OverChunks) {
-  for (const char* splits : {"1", "2", "3"})
-    matches(std::format("bf16 b1 q2 k1500 h16/2 d128 top_k=700:mixed lse splits={}", splits));
-  matches("fp16 b2 q1 k1500 h24/1 d64 top_k=520:heads:mixed lse layout=paged:16 k_lengths=1500,3 splits=3 sink");
-}
-
-TEST_P(KeyLists, ShowNoOrderOfWaves) {
-  for (const char* words : {"bf16 b2 q2 k300 h24/3 d128 top_k=200:mixed lse k_lengths=300,65",
-                            "bf16 b1 q1 k1100 h40/1 d64 top_k=600:mixed lse splits=2 layout=paged:16"}) {
-    SCOPED_TRACE(words);
-    RanLine first;
-    for (const Schedule& schedule : schedules) {
-      set_schedule(schedule.order, schedule.seed);
-      RanLine ran = run(words);
-      EXPECT_EQ(ran.one->compare(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
-      if (first.written == nullptr)
-        first = std::move(ran);
-      else
-        EXPECT_TRUE(ran.same_as(first));
-    }
-  }
-}
 
 // A list of all keys in their order has the bits of no list while it is one chunk.
 TEST_P(KeyLists, OfAllKeysHaveTheBitsOfNone) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Ladders move work and no bits: every ladder of a pipeline against the generic pipeline, whose results stand against
-// float64 (value_rows.txt, adversarial_test.cpp), and one case of each against float64 itself.
+// float64 (value_rows.txt), and one case of each against float64 itself.
 #include "templates/attention_forward/kernel/ladders.h"
 
 #include <gmock/gmock.h>

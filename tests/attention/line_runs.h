@@ -56,12 +56,6 @@ class LineRuns : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(ran.one->missing(*ran.written, *whole, 0), "");
     EXPECT_EQ(*ran.one->broken_fence(), "");
   }
-  void matches(const std::string& words) {
-    SCOPED_TRACE(words);
-    const RanLine ran = run(words);
-    EXPECT_EQ(ran.one->compare(*ran.written, std::numeric_limits<double>::infinity()).wrong(), "");
-  }
-  bool has_wide_heads() const { return std::string_view(GetParam()) == "gfx950"; }
 
   Engine engine_{GetParam()};
 

@@ -62,15 +62,6 @@ TEST_P(LocalMasks, ARowHasTheBitsOfItsOwnWindow) {
   }
 }
 
-TEST_P(LocalMasks, AChunkOfAllKeysHasTheBitsOfNone) {
-  AttentionCase which = make(Storage::bf16, 1, 70, 150, 2, 1, 64, 240);
-  const AttentionOutput causal = pipelines_.run(which);
-  which.inputs.local_chunk = 150;
-  const AttentionOutput chunked = pipelines_.run(which);
-  EXPECT_NE(chunked.kernel_spec, causal.kernel_spec);
-  expect_same(chunked, causal);
-}
-
 // In rounds, because a workspace has room for one sequence: flags go with their sequences.
 TEST_P(LocalMasks, FlagsOfRounds) {
   AttentionCase which = make(Storage::bf16, 3, 4, 2100, 4, 2, 64, 330);

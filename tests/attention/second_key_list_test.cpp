@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A second list of each query over a second cache: against float64, bit against bit with one list over both caches, and
-// what is refused.
+// A second list of each query over a second cache: bit against bit with one list over both caches, and what is refused.
+// Against float64 they are lines of list_problems.txt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,21 +22,6 @@ namespace {
 using ::testing::HasSubstr;
 
 class SecondKeyLists : public LineRuns {};
-
-TEST_P(SecondKeyLists, MatchFloat64) {
-  for (const char* layout : {"", " layout=paged:1", " layout=paged:16", " layout=paged:64:hnd"})
-    matches(std::format("bf16 b2 q2 k160 h8/2 d128 lse{} top_k=70:slots:mixed second_top_k=130", layout));
-  matches("fp16 b1 q3 k200 h33/1 d64 lse sink top_k=20:slots second_top_k=150");
-  matches("bf16 b2 q1 k180 h6/3 d192/128 lse top_k=130:slots:heads:mixed second_top_k=90 softcap=20");
-  matches("fp16 b3 q1 k120 h128/1 d128 o=fp32 top_k=64:slots:mixed second_top_k=64");
-  if (has_wide_heads()) matches("bf16 b1 q2 k180 h6/2 d256 lse top_k=140:slots:mixed second_top_k=20");
-}
-
-TEST_P(SecondKeyLists, MatchFloat64OverChunks) {
-  for (const char* splits : {"1", "2", "5"})
-    matches(std::format("bf16 b1 q2 k1500 h16/2 d128 lse top_k=700:slots:mixed second_top_k=300 splits={}", splits));
-  matches("fp16 b2 q1 k900 h24/1 d64 lse layout=paged:16 top_k=90:slots:heads:mixed second_top_k=600 sink");
-}
 
 // What runs of both lists leave is merged by place, whoever was first.
 TEST_P(SecondKeyLists, ShowNoSplitsNoPagesAndNoOrderOfWaves) {

@@ -32,7 +32,7 @@ SECONDS = 240
 FORWARD = [
     "attention_value_tests", "attention_tests", "attention_modifier_tests", "attention_pipeline_tests", "attention_paged_tests", "attention_split_tests",
     "attention_cache_tests", "attention_lists_tests", "attention_key_lists_tests", "attention_decode_tests", "attention_mixed_tests",
-    "attention_scattered_tests", "attention_shared_waves_tests", "attention_canon_tests", "attention_unseen_tests",
+    "attention_scattered_tests", "attention_canon_tests", "attention_unseen_tests",
 ]  # fmt: skip
 PROGRAMS = {
     "attention": [*FORWARD, "attention_latent_tests", "attention_backward_tests", "sparse_indexer_tests"],
