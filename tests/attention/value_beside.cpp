@@ -259,7 +259,7 @@ const Engine& RowEngines::pinned(const std::string& words) {
   if (!known) {
     std::string pipeline = words;
     std::ranges::replace(pipeline, ',', ' ');
-    known = std::make_unique<Engine>(target_, nullptr, pipeline.c_str());
+    known = std::make_unique<Engine>(target_, nullptr, pipeline.empty() ? nullptr : pipeline.c_str());
   }
   return *known;
 }

@@ -21,10 +21,10 @@ class RowEngines {
     if (!pipelines_) pipelines_ = std::make_unique<Pipelines>(target_);
     return *pipelines_;
   }
-  // "generic,chunk_waves=4": a pipeline and words behind it.
+  // "generic,chunk_waves=4": a pipeline and words behind it. Empty: as the engine chooses.
   const Engine& pinned(const std::string& words);
   // The one that the row runs on, if it is one.
-  const Engine& of(const ValueRow& row) { return pinned(row.word("pinned", "auto")); }
+  const Engine& of(const ValueRow& row) { return pinned(row.word("pinned")); }
 
  private:
   std::string target_;

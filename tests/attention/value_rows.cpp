@@ -88,7 +88,7 @@ const RowGrammar grammar = {
               "padded",       "spread",        "bias_spread",   "bias",       "scores",     "mask",         "whole",
               "form",         "lists_of",      "sink",          "prefix",     "in_turn",    "list",         "tight",
               "at_border",    "dense_keys",    "dense_queries", "counted",    "total",      "first_keys",   "numbers",
-              "odd",          "own_workspace", "q_scales",      "k_scales"},
+              "odd",          "own_workspace", "q_scales",      "k_scales",   "bits_alone"},
     .name = name_of};
 
 std::vector<ValueRow> as_values(const std::vector<WordedRow>& rows) {

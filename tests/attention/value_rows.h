@@ -14,6 +14,7 @@
 //   one_engine               on the engine that chooses, not on every pipeline
 //   pinned=<pipeline>,<word> on an engine with these words for a pipeline; or_refused: it may have no kernel
 //   one_schedule             one of the wave schedules, by turns
+//   bits_alone               no float64, which takes longer than the calls: other rows have it
 //   beside=<name>,<name>     calls of value_beside.h that must have the same bits
 //   padded                   gaps between the heads of Q, K, V and O, with NaN in those of the inputs
 //   spread=, bias_spread=    of normal numbers; 1
@@ -50,6 +51,8 @@ struct ValueRow : WordedRow {
            (says("generic_only") && (word("generic_only").empty() || word("generic_only") == target));
   }
 };
+
+inline void PrintTo(const ValueRow& row, std::ostream* out) { PrintTo(static_cast<const WordedRow&>(row), out); }
 
 // Rows of a text, on each of their targets. Throws what is wrong with it, with the line.
 std::vector<ValueRow> value_rows_of(const std::string& text);

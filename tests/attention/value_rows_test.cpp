@@ -43,7 +43,7 @@ class ValueRows : public ::testing::TestWithParam<ValueRow> {
       if (row.says("one_schedule") && turn-- != 0) continue;
       set_schedule(schedule.order, schedule.seed);
       const AttentionOutput output = run_attention(engine.get(), which);
-      if (row.says("or_refused") && output.detail.contains("has no kernel beside ")) return {};
+      if (row.says("or_refused") && output.detail.contains(" has no kernel ")) return {};
       EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
       EXPECT_EQ(output.reports, "");
       EXPECT_TRUE(output.fence_intact) << "something outside O, LSE or the workspace was written";
@@ -115,9 +115,11 @@ void ValueRows::check(const ValueRow& row) {
     output = engines.pipelines().run(which, &kernels);
   }
   if (HasFailure()) return;
-  const AttentionAnswer exact = attention_reference(which.inputs);
-  EXPECT_EQ(compare_rows(which, exact, *output).wrong(), "");
-  expect_nothing_where_nothing_is_seen(which, exact, *output);
+  if (!row.says("bits_alone")) {
+    const AttentionAnswer exact = attention_reference(which.inputs);
+    EXPECT_EQ(compare_rows(which, exact, *output).wrong(), "");
+    expect_nothing_where_nothing_is_seen(which, exact, *output);
+  }
   const auto is_generic = [](const std::string& kernel) { return kernel.contains(" pipeline=generic"); };
   if (!one_engine)
     EXPECT_EQ(std::ranges::all_of(kernels, is_generic), row.is_generic_only()) << ::testing::PrintToString(kernels);

@@ -73,7 +73,8 @@ class ValueSiblings {
     const bool apart = in.packed_queries() || in.packed_keys() || !in.key_lengths.empty() || !in.causal_flags.empty();
     if (as_another || !apart) return;
     for (int b = 0; b < in.batch; ++b) {
-      if (in.queries(b) == 0) continue;
+      // Alone, a call says that its first row stands within its keys.
+      if (in.queries(b) == 0 || in.prefix.value_or(0) > in.keys(b)) continue;
       SCOPED_TRACE(std::format("sequence {} alone", b));
       AttentionCase one = alone(which_, b);
       one.wide_q.clear();
