@@ -76,7 +76,7 @@ class Beside {
     other.splits = 1;
     expect_same(other, engine(), {"rows=many"});
   }
-  // Of the caller's: as large as the call wants it, for fewer rows, too small.
+  // Workspaces of the caller: as large as the call wants it, for fewer rows, too small.
   void workspaces() const {
     for (const std::size_t withheld : {std::size_t{0}, std::size_t{1}, std::size_t{1} << 40})
       expect_same(with_workspace(withheld), engine(), {"rows=many"});
@@ -109,7 +109,7 @@ class Beside {
     in.shown_heads = in.query_heads;
     expect_same(other, engine(), {"block_lists bool_mask"});
   }
-  // Who pins a kernel has waves with rows of their own.
+  // A pinned kernel has waves with rows of their own.
   void own_rows() const { expect_same(which_, engines_.pinned("generic"), {"!chunk_waves="}); }
   // Where scores are modified either way, a bias of 0 adds nothing to them.
   void hiding_bias() const {

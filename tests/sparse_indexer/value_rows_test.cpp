@@ -38,7 +38,7 @@ void change_scores(std::vector<float>& scores, const WordedRow& row) {
   for (std::size_t at = 0; at < scores.size(); ++at) {
     if (row.says("distinct")) scores[at] = static_cast<float>(random() % distinct) - 1.0F;
     if (row.says("every_second") && at % 2 == 0) scores[at] = 0.5F;
-    // Of both signs, denormals among them.
+    // Numbers of both signs, denormals among them.
     const std::uint32_t base = (at % 3 == 0 ? 0x80000000U : 0U) | 0x00000400U;
     if (row.says("bit")) scores[at] = std::bit_cast<float>(base ^ (at % 2 == 0 ? 1U << bit : 0U));
   }

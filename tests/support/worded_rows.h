@@ -32,7 +32,7 @@ struct WordedRow {
     const auto found = words.find(name);
     return found == words.end() ? otherwise : found->second;
   }
-  // Of a word that is a number, or numbers with commas.
+  // The value of a word that is a number, or numbers with commas.
   double number(const std::string& name, double otherwise) const {
     return says(name) ? std::stod(word(name)) : otherwise;
   }
@@ -57,7 +57,7 @@ std::vector<WordedRow> worded_rows(const std::string& file, const RowGrammar& gr
 std::vector<std::string> parts_of(const std::string& text, char at = ',');
 std::vector<std::int32_t> numbers_of(const std::string& text);
 std::string plain(std::string text);
-// Of a text, the same in every run.
+// Follows from the text: it is the same in every run.
 std::uint64_t seed_of(const std::string& text);
 
 inline constexpr auto name_in_row = [](const auto& info) { return info.param.name; };
