@@ -235,13 +235,15 @@ constexpr MemoryRules cdna3_memory = {
     .l2_rate = documented(2048, "16 channels of 128 bytes"),
     .l2_latency = derived(266, mt4g),
     .mall_bytes = documented(268435456, cdna3_paper),
-    .mall_rate = measured(345,
-                          "5.8 TB/s of 8 dies at 2.1 GHz, MT4G's report of an MI300X; 0.65 to 0.74 TB/s a "
-                          "die, both ways, by slopes of streams of 17 to 134 MB on an MI300A (sarchlab/mgpusim). Reads alone of another kernel: "
-                          "11.9 TB/s, MI300X"),
-    .mall_latency = guessed(650,
-                            "between 636 and 693: 545 by a pointer chase on an MI300X, which is 91 and 148 cycles below "
-                            "MT4G in L2 (175) and memory (730)"),
+    .mall_rate = measured(
+        345,
+        "5.8 TB/s of 8 dies at 2.1 GHz, MT4G's report of an MI300X; 0.65 to 0.74 TB/s a "
+        "die, both ways, by slopes of streams of 17 to 134 MB on an MI300A (sarchlab/mgpusim). Reads alone of another kernel: "
+        "11.9 TB/s, MI300X"),
+    .mall_latency =
+        guessed(650,
+                "between 636 and 693: 545 by a pointer chase on an MI300X, which is 91 and 148 cycles below "
+                "MT4G in L2 (175) and memory (730)"),
     .memory_rate = measured(1952, "4.1 TB/s at 2.1 GHz: what BabelStream reaches, MI300X"),
     .memory_latency = derived(878, mt4g),
     .scalar_bytes = documented(16384, "CDNA3 white paper; two compute units share it"),

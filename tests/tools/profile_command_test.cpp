@@ -278,8 +278,7 @@ TEST_F(ProfileCommandTest, WithoutMatrixInstructionsAnotherErrorIsQuoted) {
   const std::string line = "softmax_lse bf16 b1 q64 k256 h1";
   const Outcome words = run({"profile", line, "--device", "sim:gfx950"});
   EXPECT_THAT(words.out, AllOf(HasSubstr("no launch ran a matrix instruction. For 2"), HasSubstr(" of memory, ")));
-  const Json programs =
-      json({"profile", line, "--device", "sim:gfx950"}).at("model_error").at("programs");
+  const Json programs = json({"profile", line, "--device", "sim:gfx950"}).at("model_error").at("programs");
   ASSERT_EQ(programs.size(), 4U);
   EXPECT_EQ(programs[1].at("kind"), "cache");
   EXPECT_GT(programs[1].at("most").get<double>(), programs[1].at("median").get<double>());

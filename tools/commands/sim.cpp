@@ -324,8 +324,9 @@ void add_sim(CLI::App& program, Chosen& chosen) {
                     "with --cycles: launches find in caches what an equal launch before left there");
   constexpr double most_microseconds = 1e6;
   command
-      ->add_option("--event-cost", arguments->event_cost,
-                   "with --cycles: µs between an event and the kernel behind it; 2.9 by an empty launch that others timed on an MI300X")
+      ->add_option(
+          "--event-cost", arguments->event_cost,
+          "with --cycles: µs between an event and the kernel behind it; 2.9 by an empty launch that others timed on an MI300X")
       ->check(CLI::Range(0.0, most_microseconds))
       ->type_name("MICROSECONDS");
   command->add_flag("--summary", arguments->summary, "say at the end what ran and what was found");

@@ -27,7 +27,8 @@ unsigned count_of(const std::unordered_map<std::uint64_t, unsigned>& readers, st
 }
 
 // The median of how many read each of these lines, of which there is one at least.
-unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& readers, std::span<const std::uint64_t> lines) {
+unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& readers,
+                        std::span<const std::uint64_t> lines) {
   std::vector<unsigned> counts;
   std::ranges::transform(lines, std::back_inserter(counts),
                          [&](std::uint64_t line) { return count_of(readers, line); });
