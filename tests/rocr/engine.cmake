@@ -3,11 +3,11 @@
 #
 # Forward tests, on either front: <name> <program> <GPUs> <filter>. A sample for ./dev test …
 set(rocr_forward_tests
-  "values attention_value_tests gfx942 Lengths/*/gfx942_fp16_d128_*_q33_*"
+  "values attention_value_tests gfx942 Lengths/*/gfx942_fp16_d128_*_q33_*:Beside/*/gfx942_Mixed_*q70_k1200*:Beside/*/gfx942_LeftPadding_*q5_k200*"
   "pipelines attention_pipeline_tests gfx950 All/Pipelines.*EveryTileCount/dualwave_gfx950_fp16_d64*:All/DualWave.*gfx950_fp16_d64*"
   "split attention_split_tests gfx950 Fp16Causal/SplitPromises.WorksInTheEnginesOwnWorkspace/gfx950*"
-  "mixed attention_mixed_tests gfx950 All/MixedBatches.HaveTheBits*/gfx950"
-  "paged attention_paged_tests gfx942 All/PagedKeys.SplitKeysHaveTheSameBits/gfx942:All/FirstKeys.KeysInPages/gfx942"
+  "mixed attention_mixed_tests gfx950 All/MixedBatches.LengthsThatDoNotMixOrLie/gfx950"
+  "paged attention_paged_tests gfx942 All/PagedKeys.LengthsBeyondTheMaximumAreCutToIt/gfx942:All/PagedKeys.ALargeCacheHasTheKernelOfASmallOne/gfx942"
   "packed attention_modifier_tests gfx950 All/AttentionPacked.NeighboursAreFences/gfx950_fp16*"
   "softmax_lse softmax_lse_tests gfx950 Targets/SoftmaxLse.BitsOfARow*/gfx950"
   "sparse_indexer sparse_indexer_tests gfx950 Targets/SparseSelect.NanAndInfinity/gfx950")
