@@ -269,7 +269,7 @@ def page(tree: pathlib.Path) -> str:
     of_originals = (f"{len(ran)} of {len(originals)} chosen rows of the originals ran" + (f" ({len(left_out)} did not: {'; '.join(sorted({row['predicted'] for row in left_out}))})" if left_out else "")
                     if ran else f"**The originals were not run on this clock** ({clock}; last on {originals_clock})")
     last = groups[-1]
-    made = {name: [pair for pair in last[1] if pair.constant == name] for name in ("transfer rate",)}
+    of_transfer_rate = sum(pair.constant == "transfer rate" for pair in last[1])
     nodes = [int(pair.size.split("_")[0]) for pair in chain]
     steps = "; ".join(f"{(b.predicted - a.predicted) / (to - start):.2f} µs from {start} to {to} nodes (measured {(b.least - a.least) / (to - start):.2f})"
                       for a, b, start, to in zip(chain, chain[1:], nodes, nodes[1:]))
@@ -309,7 +309,7 @@ Others publish these errors of their simulators:
 
 * **The event cost** of {EVENT_COST} µs is made of no row here. Others timed launches without work on an MI300X, between two events, at 3.2 to 3.6 µs ([below](#probes)); this clock predicts {float(own_times['probes launches', '1']) - EVENT_COST:.2f} µs of that, and the rest of the middle, 3.4, is the event cost.
   It is in every row, and a quarter at most of rows of {4 * EVENT_COST:.1f} µs and longer. Until 30 November 2026 it was 3.1 µs, the median of what the clock of bf4eb831 did not predict in eight rows, vectoradd and relu up to 8,192 elements. Whoever changed it knew that 2.7 to 3.1 µs all bring more rows within ±20 % than 3.1 did.
-* **The transfer rate** of a die, to and from the last level cache and memory (`memory.mall_rate`), is made of the figure of MT4G, a public tool that measures the caches of a GPU, and of streams of 17 to 134 MB. So the `memory` rows of {', '.join(STREAMS)} ({len(made['transfer rate'])} here) are no evidence: no stream is. What is left of `memory` are stencils and transforms.
+* **The transfer rate** of a die, to and from the last level cache and memory (`memory.mall_rate`), is made of the figure of MT4G, a public tool that measures the caches of a GPU, and of streams of 17 to 134 MB. So the `memory` rows of {', '.join(STREAMS)} ({of_transfer_rate} here) are no evidence: no stream is. What is left of `memory` are stencils and transforms.
 * **`launch.dependent`** is made of floydwarshall's and bitonicsort's times by length. Neither is scored.
   floydwarshall has a launch a node, so that the difference of two sizes says what one more launch takes. By own `chain over` it takes {steps}.
 * **`launch.workgroup`**, 6.1 cycles of a die for each workgroup that begins, is the slope of floydwarshall's launches over their workgroups, from 512 to 4,096 nodes: 5.6 to 6.7, and 6.0 to 6.1 from 1,024 on. Rows of simpleconvolution and relu, which it brings closer, led to it, and it was not made of them.

@@ -104,7 +104,7 @@ repositories.
   * If one sampled workgroup shares more than half of its lines of an array, the whole sample shares the array. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
   * The workgroup beside the sampled one on its compute unit has lines of its own. They are shared as the sampled one's own are, if both have as many of the array, within an eighth.
   * Lines of one workgroup have its equal part of L2; lines of several have all of it.
-  * Of two workgroups side by side on two dies, one reads a line that both want from memory, and the other finds it in the last level cache.
+  * Two workgroups side by side on two dies read a common line from memory once: the second finds it in the last level cache.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
   rate, because all dies see them.

@@ -17,6 +17,7 @@
 
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/bits_of.h"
 #include "support/normal_numbers.h"
 
 namespace wavejit::tests {
@@ -47,13 +48,6 @@ inline void add_alibi(AttentionCase& which, int batches) {
 inline void add_sink(AttentionCase& which, double center) {
   which.inputs.sink.clear();
   for (int h = 0; h < which.inputs.query_heads; ++h) which.inputs.sink.push_back(static_cast<float>(center + 0.5 * h));
-}
-
-// As integers: NaN is a result like any other, and −0 is not +0.
-inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits(values.size());
-  std::ranges::transform(values, bits.begin(), [](float x) { return std::bit_cast<std::uint32_t>(x); });
-  return bits;
 }
 
 // One engine for each pipeline, the generic one first, and one that chooses by itself.

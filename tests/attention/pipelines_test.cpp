@@ -14,6 +14,7 @@
 
 #include "attention/schedules.h"
 #include "support/attention_run.h"
+#include "support/bits_of.h"
 #include "support/part.h"
 
 namespace wavejit::tests {
@@ -33,17 +34,6 @@ wavejit_engine_options with_pipeline(const char* pipeline) {
   wavejit_engine_options options{};
   options.pipeline = pipeline;
   return options;
-}
-
-// As integers: NaN is a result like any other, and −0 is not +0.
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits(values.size());
-  std::ranges::transform(values, bits.begin(), [](float x) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, &x, sizeof word);
-    return word;
-  });
-  return bits;
 }
 
 class Pipelines : public ::testing::TestWithParam<Combination> {

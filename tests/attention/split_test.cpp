@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "support/attention_run.h"
+#include "support/bits_of.h"
 #include "templates/attention_forward/kernel/parameters.h"
 
 namespace wavejit::tests {
@@ -41,12 +42,6 @@ AttentionOutput run(const Engine& engine, const AttentionCase& which) {
   EXPECT_EQ(output.reports, "");
   EXPECT_TRUE(output.fence_intact) << "something outside O, LSE or the workspace was written";
   return output;
-}
-
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits(values.size());
-  std::ranges::transform(values, bits.begin(), [](float x) { return std::bit_cast<std::uint32_t>(x); });
-  return bits;
 }
 
 void expect_same(const AttentionOutput& output, const AttentionOutput& wanted) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "support/bits_of.h"
 #include "support/part.h"
 
 namespace wavejit::tests {
@@ -34,12 +35,6 @@ ByteCase on(ByteCase which, Pipeline pipeline, int rows) {
   return which;
 }
 ByteCase dualwave(ByteCase which) { return on(std::move(which), Pipeline::dualwave, 256); }
-
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits(values.size());
-  std::ranges::transform(values, bits.begin(), [](float value) { return std::bit_cast<std::uint32_t>(value); });
-  return bits;
-}
 
 // A weight is off by 2⁻⁴ of it at most, or by 2⁻¹⁸ of the largest; l by as much. O is rounded once more.
 void expect_near(const ByteCase& which, const ByteResult& result, double least_decibels) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/attention_run.h"
+#include "support/bits_of.h"
 #include "templates/softmax_lse/kernel/spec.h"
 
 namespace wavejit::tests {
@@ -47,6 +48,10 @@ struct SoftmaxOutput {
   bool fence_intact = true;
   std::string reports;
   std::string kernel_spec;
+  // The bits of what was written.
+  bool operator==(const SoftmaxOutput& other) const {
+    return weights == other.weights && bits_of(lse) == bits_of(other.lse);
+  }
 };
 SoftmaxOutput run_softmax(wavejit_engine* engine, const SoftmaxCase& which);
 

@@ -359,11 +359,4 @@ std::string wrong_lists(const IndexerCase& which, const IndexerOutput& output, c
   return {};
 }
 
-std::vector<std::uint32_t> score_bits(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits;
-  bits.reserve(values.size());
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
-}
-
 }  // namespace wavejit::tests

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/attention_run.h"
+#include "support/bits_of.h"
 #include "support/byte_floats.h"
 
 namespace wavejit::tests {
@@ -69,6 +70,10 @@ struct IndexerOutput {
   bool fence_intact = true;
   std::string reports;
   std::string kernel_spec;
+  // The bits of scores, and the lists.
+  bool operator==(const IndexerOutput& other) const {
+    return bits_of(scores) == bits_of(other.scores) && indices == other.indices;
+  }
 };
 IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which);
 
@@ -76,7 +81,5 @@ IndexerOutput run_indexer(wavejit_engine* engine, const IndexerCase& which);
 std::string wrong_scores(const IndexerCase& which, const IndexerOutput& output);
 // "" or the first row whose list is not the sort's of `scores`, [rows of all][keys].
 std::string wrong_lists(const IndexerCase& which, const IndexerOutput& output, const std::vector<float>& scores);
-
-std::vector<std::uint32_t> score_bits(const std::vector<float>& values);
 
 }  // namespace wavejit::tests

@@ -60,7 +60,7 @@ TEST_P(SparseScores, NanWhereNothingIsSeen) {
     which.key_scales[key] = nan;
     for (std::size_t d = 0; d < 128; ++d) which.key_vectors[(key * 128) + d] = nan;
   }
-  EXPECT_EQ(score_bits(run(which).scores), score_bits(clean.scores));
+  EXPECT_EQ(bits_of(run(which).scores), bits_of(clean.scores));
   // Seen, it shows, in the one row that sees it; so does a key of infinities beside heads that are not there.
   for (std::size_t d = 0; d < 128; ++d) which.key_vectors[(60 * 128) + d] = nan;
   for (std::size_t d = 0; d < 128; ++d)
@@ -91,7 +91,7 @@ TEST_P(SparseScores, BitsOfARowAreItsOwn) {
     SCOPED_TRACE(row);
     const std::vector<float> of_row(together.scores.begin() + static_cast<std::ptrdiff_t>(row * 260),
                                     together.scores.begin() + static_cast<std::ptrdiff_t>((row + 1) * 260));
-    EXPECT_EQ(score_bits(run(only_row(whole, row)).scores), score_bits(of_row));
+    EXPECT_EQ(bits_of(run(only_row(whole, row)).scores), bits_of(of_row));
   }
 }
 
@@ -108,7 +108,7 @@ class SharedKeys : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(output.status, WAVEJIT_OK) << output.detail << output.reports;
     EXPECT_EQ(output.reports, "");
     EXPECT_TRUE(output.fence_intact);
-    return score_bits(output.scores);
+    return bits_of(output.scores);
   }
   void show_in_no_bit(const IndexerCase& which) { EXPECT_EQ(bits("4", which), bits("1", which)); }
 };

@@ -121,7 +121,7 @@ TEST_P(SparseSelect, ListsOfTheCallsOwnScores) {
     which.workspace_rows = workspace_rows;
     const IndexerOutput output = run(which);
     EXPECT_EQ(output.indices, whole.indices);
-    EXPECT_EQ(score_bits(output.values), score_bits(whole.values));
+    EXPECT_EQ(bits_of(output.values), bits_of(whole.values));
     EXPECT_EQ(output.counts, whole.counts);
   }
   which.workspace_rows = 0;

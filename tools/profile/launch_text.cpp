@@ -203,6 +203,8 @@ std::vector<Json> launches_of(const std::string& lines) {
   return launches;
 }
 
+namespace {
+
 std::string program_error_text() {
   std::string kinds;
   int rows = 0;
@@ -215,6 +217,8 @@ std::string program_error_text() {
       "on an MI300A the predicted time was between {} times the measured one (docs/silicon-score.md)",
       rows, kinds);
 }
+
+}  // namespace
 
 std::string model_error_text(std::string_view target, std::span<const Json> launches) {
   // The error is that of targets for which all families have kernels. Of others there are traces at most.

@@ -24,10 +24,10 @@ CallProblem indexer(const IndexerCase& which, bool lies = false) {
   return {[which, lies](wavejit_engine* engine, bool judges) {
     const IndexerOutput output = run_indexer(engine, which);
     CallResult result = result_of(output);
-    result.bits = score_bits(output.scores);
+    result.bits = bits_of(output.scores);
     const auto add = [&](const auto& more) { result.bits.insert(result.bits.end(), more.begin(), more.end()); };
     add(output.indices);
-    add(score_bits(output.values));
+    add(bits_of(output.values));
     add(output.counts);
     if (!judges || lies || output.status != WAVEJIT_OK) return result;
     if (which.heads != 0) result.wrong = wrong_scores(which, output);
