@@ -86,7 +86,7 @@ TEST_F(TargetInPart, ExplainPlansACallAndSaysWhyNotOthers) {
   ASSERT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.out, HasSubstr("route    generic 128x64, 8 waves, heads of a kv head packed, keys cut into chunks"));
   EXPECT_THAT(told.out,
-              HasSubstr("merged in a second launch: a wave that merges has no registers for the rest of these words"));
+              HasSubstr("merged in a second launch: merged has no kernel where waves have 32 lanes, as on gfx1201"));
   EXPECT_THAT(told.out, HasSubstr("combine  attention_combine bf16 d128 target=gfx1201"));
   EXPECT_THAT(told.out, HasSubstr("on gfx1201 nothing runs beside them"));
 }

@@ -84,7 +84,8 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
   // Lengths and the batch also decide what merges.
   const auto take_merged = [&](ProblemDescriptor one) {
     const bool either = one.launches == 0 && one.splits != 1 && one.key_length > chunk_keys &&
-                        may_merge_by_itself(one.shape) && !has_parts_by_sequence(problem_of(one));
+                        may_merge_by_itself(one.shape) && can_merge_somewhere(one.shape) &&
+                        !has_parts_by_sequence(problem_of(one));
     if (!either) return take(one);
     for (const std::int64_t launches : {2, 1}) {
       one.launches = launches;
@@ -108,7 +109,7 @@ std::vector<ProblemDescriptor> without_ranges(const ProblemDescriptor& descripto
       // And so does whether query tiles go in pairs, and whether waves share chunks.
       for (const bool other : {false, true}) {
         if (may_pair(one.shape)) one.paired_tiles = other;
-        if (may_share(one.shape)) one.shared_chunks = other;
+        if (can_share_somewhere(one.shape)) one.shared_chunks = other;
         take_merged(one);
         if (has_parts_by_sequence(problem_of(one))) take_merged(alone(one));
       }

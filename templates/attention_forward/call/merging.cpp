@@ -66,58 +66,46 @@ attention::PartsToMerge parts_to_merge(const AttentionProblem& problem, bool sha
           .turns = turns};
 }
 
-// Why parts of such words are merged in a second launch on every target; empty: on some, a kernel merges them itself.
-std::string_view why_never_merged(const AttentionShape& shape) {
-  if (!shape.packed_heads) return "query heads are not packed into one tile (heads=packed)";
-  if (shape.listed || shape.block_lists) return "calls with lists of keys always take two";
-  if (shape.bool_mask) return "calls with a bool mask always take two";
-  if (shape.integers) return "calls with int8 queries always take two";
-  if (shape.cache != CacheType::as_queries || shape.narrow_queries) return "calls over 8-bit caches always take two";
-  if (shape.output == OutputType::fp32) return "calls with O in fp32 always take two";
-  if (shape.trans_any()) return "calls whose dims are not contiguous always take two";
-  if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "head dims that tiles pad always are";
-  return {};
+// What the kernel is asked for that merges the parts of the shape's split keys.
+AttentionShape of_merging_kernel(const AttentionShape& shape, bool shares) {
+  AttentionShape walk = shape.of_split_kernel();
+  walk.merged = true;
+  walk.shared_chunks = shares;
+  return walk;
 }
 
 }  // namespace
 
-bool may_merge(const AttentionShape& shape) { return shape.rows == QueriesOf::all && why_never_merged(shape).empty(); }
-
 bool may_merge_by_itself(const AttentionShape& shape) {
-  return shape.query_rows == QueryRows::up_to_32 && small_tiles_fit({shape.head_dim_qk, shape.head_dim_v}) &&
-         may_merge(shape);
+  return shape.query_rows == QueryRows::up_to_32 && shape.packed_heads && shape.rows == QueriesOf::all &&
+         small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
 }
 
 bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins) {
-  AttentionShape walk = shape.of_split_kernel();
-  walk.merged = true;
-  walk.shared_chunks = shares;
-  return may_merge(shape) && has_kernel(walk, target, pins);
+  return why_no_kernel(of_merging_kernel(shape, shares), target, pins).empty();
 }
+
+bool can_merge_somewhere(const AttentionShape& shape) { return has_kernel_somewhere(of_merging_kernel(shape, false)); }
 
 namespace {
 
 // Why parts of such a problem are merged in a second launch, whoever asks for one; empty: a kernel merges them itself.
-std::string_view why_two_launches(const AttentionProblem& problem, bool shares, const targets::Target& target) {
-  if (const std::string_view why = why_never_merged(problem.shape); !why.empty()) return why;
+std::string why_two_launches(const AttentionProblem& problem, bool shares, const targets::Target& target) {
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
-  if (!can_merge(problem.shape, target, shares))
-    return "a wave that merges has no registers for the rest of these words";
-  return {};
+  return why_no_kernel(of_merging_kernel(problem.shape, shares), target);
 }
 
 }  // namespace
 
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
-  if (problem.launches == attention::Launches::two || !why_two_launches(problem, shares, target).empty()) return false;
-  if (problem.launches == attention::Launches::one) return true;
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),
-                                  parts_to_merge(problem, shares, target));
+                                  parts_to_merge(problem, shares, target)) &&
+         why_two_launches(problem, shares, target).empty();
 }
 
 std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
-  if (const std::string_view why = why_two_launches(problem, shares, target); !why.empty())
-    return "merged in a second launch: " + std::string(why);
+  if (const std::string why = why_two_launches(problem, shares, target); !why.empty())
+    return "merged in a second launch: " + why;
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

@@ -12,15 +12,15 @@
 
 namespace wavejit::attention_forward {
 
-// Whether kernels of the shape's split keys merge their parts, on targets that can.
-bool may_merge(const AttentionShape& shape);
-// Whether some calls of the shape merge in one launch, on targets that can, if the call leaves it to the engine: others'
-// waves are too many, or have too much to merge.
+// Whether some calls of the shape merge in one launch, where a kernel does (can_merge), if the call leaves it to the
+// engine: others' waves are too many, or have too much to merge.
 bool may_merge_by_itself(const AttentionShape& shape);
 
 // Whether a kernel of the shape's split keys merges its parts. `shares`: the waves of a workgroup share each chunk
 // (shared_chunks.h). `pins`: query rows of a workgroup.
 bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins = {});
+// On some target, where each wave walks chunks of its own.
+bool can_merge_somewhere(const AttentionShape& shape);
 
 // Keys are split.
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target);

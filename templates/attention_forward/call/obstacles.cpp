@@ -125,9 +125,9 @@ void add_keys(Words& words) {
 }
 
 // What else a route has chosen for a problem follows from its words: a changed one has it as far as they let it.
-AttentionShape settled(AttentionShape shape) {
+AttentionShape settled(AttentionShape shape, const targets::Target& target) {
   if (shape.narrow_queries || shape.block_lists) shape.split = shape.mixed = false;
-  shape.merged = shape.merged && shape.split && may_merge(shape);
+  shape.merged = shape.merged && shape.split && can_merge(shape, target, shape.shared_chunks);
   shape.paired_tiles = shape.paired_tiles && may_pair(shape);
   return shape;
 }
@@ -175,7 +175,7 @@ Failure tell_obstacles(const AttentionShape& shape, const targets::Target& targe
                                             .refusal =
                                                 [&](std::uint64_t code) {
                                                   const AttentionShape other = AttentionShape::of_code(code);
-                                                  auto refusal = refusal_of(settled(other), target, toggles);
+                                                  auto refusal = refusal_of(settled(other, target), target, toggles);
                                                   return refusal ? refusal
                                                                  : refusal_of(unchosen(other), target, toggles);
                                                 },

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "templates/attention/kernel/coverage.h"
 #include "templates/attention_forward/call/shared_chunks.h"
 #include "templates/attention_forward/kernel/ladders.h"
 #include "templates/attention_forward/kernel/room.h"
@@ -48,9 +49,11 @@ void grow_tile(ForwardKernel& spec, const targets::Target& target) {
 ForwardKernel candidate(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,
                         const Pins& pins, Pipeline pipeline, OutputStore store) {
   ForwardKernel spec = asked_for(shape);
-  // Parts are f32 in every case, dims side by side.
-  if (shape.split) spec.trans_o = false;
-  if (shape.split && !shape.merged) spec.output = OutputType::as_products;
+  // Parts are f32 in every case, dims side by side: O is another kernel's.
+  if (shape.split && !shape.merged) {
+    spec.trans_o = false;
+    spec.output = OutputType::as_products;
+  }
   spec.packed_heads = packs(shape, pipeline);
   // The generic pipeline looks up granules: one kernel for every page size.
   if (pipeline == Pipeline::generic) spec.whole_tiles = false;
@@ -101,9 +104,15 @@ int tile_queries_of(const AttentionShape& shape, const targets::Target& target, 
                                 : default_tile_queries(target, pipeline, shape.query_rows, dims);
 }
 
-bool has_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
+std::string why_no_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins) {
   const ForwardKernel spec = candidate(shape, target, {}, pins, Pipeline::generic, OutputStore::scalar);
-  return first_refusal({spec, target}).empty();
+  return first_refusal({spec, target});
+}
+
+bool has_kernel_somewhere(const AttentionShape& shape) {
+  return std::ranges::any_of(targets::all_targets(), [&](const targets::Target& target) {
+    return !lacks_kernels(target, Need::row_of_two, ForwardKernel::kernel) && why_no_kernel(shape, target).empty();
+  });
 }
 
 Result<ChosenKernel> choose_kernel(const AttentionShape& asked, const targets::Target& target, const Toggles& toggles) {

@@ -28,9 +28,11 @@ struct ChosenKernel {
 // WAVEJIT_UNSUPPORTED with the reason when no route is left.
 Result<ChosenKernel> choose_kernel(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles);
 
-// Whether the generic pipeline has a kernel of all that the shape says: of shared chunks, split keys and parts that are
-// merged, which choose_kernel takes as wishes. `pins`: query rows of a workgroup.
-bool has_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins = {});
+// Why the generic pipeline has no kernel of all that the shape says: of shared chunks, split keys and parts that are
+// merged, which choose_kernel takes as wishes. Empty: it has one. `pins`: query rows of a workgroup.
+std::string why_no_kernel(const AttentionShape& shape, const targets::Target& target, const Pins& pins = {});
+// Whether it has one on some target.
+bool has_kernel_somewhere(const AttentionShape& shape);
 
 // For people: the kernels that might have been, and why each is not it.
 std::vector<Refusal> why_not_others(const AttentionShape& shape, const targets::Target& target, const Toggles& toggles,

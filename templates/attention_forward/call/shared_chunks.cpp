@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "templates/attention_forward/call/shared_chunks.h"
 
-#include <string_view>
-
 #include "templates/attention/call/numbers.h"
 #include "templates/attention/kernel/canon.h"
 #include "templates/attention_forward/call/route.h"
@@ -12,29 +10,25 @@ namespace wavejit::attention_forward {
 
 namespace {
 
-// Why waves share chunks of such words on no target; empty: they do on some.
-std::string_view why_never_shared(const AttentionShape& shape) {
-  if (shape.listed || shape.block_lists) return "lists of keys are walked by one wave each";
-  if (shape.integers || shape.cache != CacheType::as_queries || shape.narrow_queries)
-    return "no kernel of 8 bits shares them";
-  if (shape.vectorised) return "no kernel of vectorised pages shares them";
-  if (shape.trans_any()) return "rows whose dims are not contiguous are loaded by one wave each";
-  if (is_padded({shape.head_dim_qk, shape.head_dim_v})) return "no kernel of head dims that tiles pad shares them";
-  return {};
+// What the kernel is asked for whose waves share chunks, whoever merges parts.
+AttentionShape of_sharing_kernel(const AttentionShape& shape, bool split) {
+  AttentionShape walk = split ? shape.of_split_kernel() : shape;
+  walk.merged = false;
+  return walk.of_shared_chunks();
+}
+
+bool has_few_rows(const AttentionShape& shape) {
+  return shape.query_rows == QueryRows::up_to_32 && shape.rows != QueriesOf::many && !shape.mixed;
 }
 
 }  // namespace
 
-bool may_share(const AttentionShape& shape) {
-  return shape.query_rows == QueryRows::up_to_32 && shape.rows != QueriesOf::many && !shape.mixed &&
-         why_never_shared(shape).empty();
+bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
+  return has_few_rows(shape) && why_no_kernel(of_sharing_kernel(shape, split), target).empty();
 }
 
-bool can_share(const AttentionShape& shape, const targets::Target& target, bool split) {
-  if (!may_share(shape)) return false;
-  AttentionShape walk = split ? shape.of_split_kernel() : shape;
-  walk.merged = false;
-  return has_kernel(walk.of_shared_chunks(), target);
+bool can_share_somewhere(const AttentionShape& shape) {
+  return has_few_rows(shape) && has_kernel_somewhere(of_sharing_kernel(shape, true));
 }
 
 namespace {
@@ -60,10 +54,8 @@ bool shares_chunks(const AttentionProblem& problem, std::uint32_t splits, const 
 
 std::string describe_sharing(const AttentionProblem& problem, std::uint32_t splits, const boards::Board& target) {
   if (problem.shape.query_rows != QueryRows::up_to_32) return {};
-  std::string_view why = why_never_shared(problem.shape);
-  if (why.empty() && !can_share(problem.shape, target, splits != 1))
-    why = "waves that share them have no registers left for these words";
-  if (!why.empty()) return "walk chunks of their own: " + std::string(why);
+  if (const std::string why = why_no_kernel(of_sharing_kernel(problem.shape, splits != 1), target); !why.empty())
+    return "walk chunks of their own: " + why;
   const bool shares = shares_chunks(problem, splits, target);
   if (!shares && problem.key_length <= one_tile)
     return "walk chunks of their own: the keys are one tile of " + std::to_string(one_tile);

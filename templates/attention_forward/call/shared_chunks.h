@@ -11,9 +11,10 @@
 
 namespace wavejit::attention_forward {
 
-// Whether some calls of the shape have waves that share chunks, on targets that can.
-bool may_share(const AttentionShape& shape);
+// Whether some calls of the shape have waves that share chunks.
 bool can_share(const AttentionShape& shape, const targets::Target& target, bool split);
+// On some target, with keys that are split.
+bool can_share_somewhere(const AttentionShape& shape);
 
 // A compute unit has room for one workgroup of waves that share, which walks a chunk in less than half the time of a
 // wave alone. So they share where no compute unit has a second workgroup to walk meanwhile; with more workgroups memory

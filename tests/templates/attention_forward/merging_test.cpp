@@ -143,11 +143,13 @@ TEST(Merging, ExplainsItself) {
   EXPECT_THAT(said_of_merge("b16 q1 k65536 h16/2 d128"), HasSubstr("; merged in a second launch: "));
   EXPECT_THAT(said_of_merge("b1 q8 k2048 h8/1 d128"), HasSubstr("more rows than one of them merges faster"));
   for (const auto& [words, why] : std::vector<std::pair<std::string, std::string>>{
-           {"b1 q1 k8192 h8 d128", "query heads are not packed into one tile (heads=packed)"},
-           {"b1 q1 k8192 h8/1 d128 cache=e4m3", "calls over 8-bit caches always take two"},
-           {"b1 q1 k8192 h8/1 d128 o=fp32", "calls with O in fp32 always take two"},
-           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16",
-            "a wave that merges has no registers for the rest of these words"}}) {
+           {"b1 q1 k8192 h8 d128", "a head a workgroup has no kernel beside merged, "},
+           {"b1 q1 k8192 h8/1 d128 cache=e4m3", "cache= has no kernel beside merged, "},
+           {"b1 q1 k8192 h8/1 d128 bool_mask=1", "a bool mask has no kernel beside merged, "},
+           {"b1 q1 k8192 h8/1 d96", "a head dim that tiles pad has no kernel beside merged, "},
+           {"b1 q1 k8192 h8/1 d128 trans_o", "a tensor whose dims are not contiguous has no kernel beside merged, "},
+           {"b1 q1 k8192 h8/1 d128 o=fp32", "o=fp32 has no kernel beside split=, "},
+           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "merged leaves too few scalar registers"}}) {
     EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: " + why)) << words;
     EXPECT_FALSE(merges_here(problem_to_merge(words + " launches=1"))) << words;
   }

@@ -92,12 +92,16 @@ TEST(SharedChunks, SayWhyTheyAreNot) {
   };
   const std::string head = "walk chunks of their own: ";
   for (const char* product : {"gfx942", "gfx950"}) {
-    EXPECT_EQ(said("b1 q1 k2048 h16/2 d128 cache=e4m3", product), head + "no kernel of 8 bits shares them");
+    EXPECT_EQ(said("b1 q1 k2048 h16/2 d128 cache=e4m3", product),
+              head + "cache= has no kernel beside chunk_waves=; accepted: keys in 16 bits");
     EXPECT_EQ(said("b1 q1 k2048 h16/2 d128 layout=paged:16:vectorised", product),
-              head + "no kernel of vectorised pages shares them");
-    EXPECT_EQ(said("b1 q1 k2048 h16/2 d96", product), head + "no kernel of head dims that tiles pad shares them");
+              head + "page_layout=vectorised has no kernel beside chunk_waves=; accepted: pages of rows");
+    EXPECT_EQ(
+        said("b1 q1 k2048 h16/2 d96", product),
+        head + "chunk_waves= has no kernel with head dim 96, which tiles pad; accepted: a wave with rows of its own");
     EXPECT_EQ(said("b1 q200 k2048 h8 d128", product), "") << "rows are too many";
-    EXPECT_THAT(said("b1 q1 k2048 h16/2 d128 bias=1 layout=paged:16", product), HasSubstr("no registers left"));
+    EXPECT_THAT(said("b1 q1 k2048 h16/2 d128 bias=1 layout=paged:16", product),
+                HasSubstr("a bias has no kernel beside chunk_waves= on "));
   }
 }
 
