@@ -74,11 +74,18 @@ AttentionShape of_merging_kernel(const AttentionShape& shape, bool shares) {
   return walk;
 }
 
+// The costs above were fitted to dense keys. Pages take them, too, but for what had no such kernel when they were fitted:
+// a bias, slopes, or a window of left padding.
+bool has_fitted_costs(const AttentionShape& shape) {
+  return !shape.paged ||
+         !(shape.has(Modifier::bias) || shape.has(Modifier::alibi) || (shape.first_keys && shape.mask == Mask::window));
+}
+
 }  // namespace
 
 bool may_merge_by_itself(const AttentionShape& shape) {
   return shape.query_rows == QueryRows::up_to_32 && shape.packed_heads && shape.rows == QueriesOf::all &&
-         small_tiles_fit({shape.head_dim_qk, shape.head_dim_v});
+         small_tiles_fit({shape.head_dim_qk, shape.head_dim_v}) && has_fitted_costs(shape);
 }
 
 bool can_merge(const AttentionShape& shape, const targets::Target& target, bool shares, const Pins& pins) {
@@ -106,6 +113,9 @@ bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::
 std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
   if (const std::string why = why_two_launches(problem, shares, target); !why.empty())
     return "merged in a second launch: " + why;
+  if (problem.launches == attention::Launches::planned && !has_fitted_costs(problem.shape))
+    return "merged in a second launch: no costs of one were fitted to a bias, slopes or a window of first_keys in pages; "
+           "launches=1 merges them in the same";
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

@@ -13,7 +13,7 @@
 namespace wavejit::attention_forward {
 
 // Whether some calls of the shape merge in one launch, where a kernel does (can_merge), if the call leaves it to the
-// engine: others' waves are too many, or have too much to merge.
+// engine: others' waves are too many, have too much to merge, or take nobody knows how long.
 bool may_merge_by_itself(const AttentionShape& shape);
 
 // Whether a kernel of the shape's split keys merges its parts. `shares`: the waves of a workgroup share each chunk

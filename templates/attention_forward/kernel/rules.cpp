@@ -145,16 +145,15 @@ constexpr Rule rules[] = {fault_of_head_dims, refused_combination, missing_instr
 
 // ---- Registers
 
+// Waves that share chunks fill the scalar registers, and are not measured. If they merge, pages with left padding have
+// none for a window.
 bool shares(const ForwardKernel& spec) {
   const bool by_lines = lds_layout(*targets::find_target(spec.target)) == LdsLayout::lines;
+  if (spec.merged && spec.paged && spec.first_keys && spec.mask == Mask::window) return false;
   return shares_by_lines(spec) && (by_lines || shares_in_registers(spec, spec.split_keys != 0));
 }
 
-// Waves that share chunks or merge parts fill the scalar registers, and are not measured.
 std::string refusal_by_hand(const Asked& asked) {
-  if (asked.spec.merged && !merges_in_tiles_of(asked.spec, asked.spec.tile_queries))
-    return "merged leaves too few scalar registers for pages beside a bias, alibi, first_keys in a window or chunked; "
-           "accepted: two launches";
   if (asked.spec.chunk_waves == 0 || shares(asked.spec)) return {};
   return word_in_the_way(asked.spec, shares).word + " has no kernel beside chunk_waves= on " + asked.target_name() +
          ", for want of registers; accepted: a wave with rows of its own";

@@ -197,16 +197,6 @@ static_assert(std::ranges::all_of(whole_head_dims,
                                   [](const HeadDims& dims) { return dims.v % merged_dims_of_lane == 0; }));
 // Rows that waves which share a tile merge at once: in a decode step a kv head seldom has more rows.
 inline constexpr int shared_merge_rows = 16;
-// Whether a kernel that may merge its parts (combinations.cpp) has the registers, too. Pages beside a bias, slopes, or
-// left padding in a window leave no scalars for the merge; where two waves have a tile, nor do local chunks in pages of
-// more than 64 dims.
-constexpr bool merges_in_tiles_of(const AskedWords& words, int tile_queries) {
-  constexpr int rows_of_two_waves = 64;
-  if (!words.paged) return true;
-  if (words.has(Modifier::bias) || words.has(Modifier::alibi)) return false;
-  if (words.first_keys && words.mask == Mask::window) return false;
-  return !has_kind(words.mask) || words.head_dim_qk <= 64 || tile_queries != rows_of_two_waves;
-}
 
 // Canonical text: one line, words in a fixed order. parse_spec(to_text(spec)) == spec.
 std::string to_text(const ForwardKernel& spec);

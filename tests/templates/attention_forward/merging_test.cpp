@@ -148,12 +148,25 @@ TEST(Merging, ExplainsItself) {
            {"b1 q1 k8192 h8/1 d128 bool_mask=1", "a bool mask has no kernel beside merged, "},
            {"b1 q1 k8192 h8/1 d96", "a head dim that tiles pad has no kernel beside merged, "},
            {"b1 q1 k8192 h8/1 d128 trans_o", "a tensor whose dims are not contiguous has no kernel beside merged, "},
-           {"b1 q1 k8192 h8/1 d128 o=fp32", "o=fp32 has no kernel beside split=, "},
-           {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "merged leaves too few scalar registers"}}) {
+           {"b1 q1 k8192 h8/1 d128 o=fp32", "o=fp32 has no kernel beside split=, "}}) {
     EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: " + why)) << words;
     EXPECT_FALSE(merges_here(problem_to_merge(words + " launches=1"))) << words;
   }
   EXPECT_THAT(said_of_merge("b1 q1 k1024 h8/1 d128"), Not(HasSubstr("merged")));
+}
+
+// Registers decide what merges, costs what does so by itself.
+TEST(Merging, LeavesToTheCallWhatNoCostsAreFittedTo) {
+  for (const char* words :
+       {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "b1 q1 k8192 h8/1 d128 bias=1 layout=paged:1",
+        "b128 q1 k4096 h8/1 d64 window=900,0 layout=paged:16 first_keys splits=4"}) {
+    SCOPED_TRACE(words);
+    for (const std::string_view target : {"gfx942", "gfx950"}) {
+      EXPECT_FALSE(merges_here(problem_to_merge(words), target));
+      EXPECT_TRUE(merges_here(problem_to_merge(std::string(words) + " launches=1"), target));
+    }
+    EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: no costs of one were fitted to"));
+  }
 }
 
 }  // namespace
