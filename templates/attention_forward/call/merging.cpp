@@ -99,7 +99,11 @@ namespace {
 // Why parts of such a problem are merged in a second launch, whoever asks for one; empty: a kernel merges them itself.
 std::string why_two_launches(const AttentionProblem& problem, bool shares, const targets::Target& target) {
   if (has_parts_by_sequence(problem)) return "packed queries that go in rounds always are";
-  return why_no_kernel(of_merging_kernel(problem.shape, shares), target);
+  std::string why = why_no_kernel(of_merging_kernel(problem.shape, shares), target);
+  if (why.empty() || !shares) return why;
+  // Sharing is not in the way of what a wave that walks alone does not merge either.
+  std::string alone = why_no_kernel(of_merging_kernel(problem.shape, false), target);
+  return alone.empty() ? why : alone;
 }
 
 }  // namespace
@@ -107,15 +111,15 @@ std::string why_two_launches(const AttentionProblem& problem, bool shares, const
 bool merges_in_walk(const AttentionProblem& problem, bool shares, const boards::Board& target) {
   return attention::in_one_launch(problem.launches, merge_costs_of(problem, shares, target),
                                   parts_to_merge(problem, shares, target)) &&
-         why_two_launches(problem, shares, target).empty();
+         !has_parts_by_sequence(problem) && can_merge(problem.shape, target, shares);
 }
 
 std::string describe_merging(const AttentionProblem& problem, bool merged, bool shares, const boards::Board& target) {
   if (const std::string why = why_two_launches(problem, shares, target); !why.empty())
     return "merged in a second launch: " + why;
   if (problem.launches == attention::Launches::planned && !has_fitted_costs(problem.shape))
-    return "merged in a second launch: no costs of one were fitted to a bias, slopes or a window of first_keys in pages; "
-           "launches=1 merges them in the same";
+    return "merged in a second launch: no costs of one launch were fitted to a bias, slopes or a window of first_keys "
+           "in pages; launches=1 merges them in the same";
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

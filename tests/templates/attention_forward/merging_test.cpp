@@ -165,7 +165,7 @@ TEST(Merging, LeavesToTheCallWhatNoCostsAreFittedTo) {
       EXPECT_FALSE(merges_here(problem_to_merge(words), target));
       EXPECT_TRUE(merges_here(problem_to_merge(std::string(words) + " launches=1"), target));
     }
-    EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: no costs of one were fitted to"));
+    EXPECT_THAT(said_of_merge(words), HasSubstr("merged in a second launch: no costs of one launch were fitted to"));
   }
 }
 
