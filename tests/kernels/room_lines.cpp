@@ -202,8 +202,10 @@ bool compiles(const ForwardKernel& spec, const targets::Target& target, int budg
 // work, and one in f32 when its tiles come.
 constexpr ScoreKind wide_kinds[] = {ScoreKind::wide};
 constexpr ScoreKind biased_kinds[] = {ScoreKind::all, ScoreKind::bias};
-constexpr ScoreKind other_kinds[] = {ScoreKind::softcap_alibi, ScoreKind::alibi, ScoreKind::softcap, ScoreKind::plain};
-constexpr std::span<const ScoreKind> kinds_by_need[] = {wide_kinds, biased_kinds, other_kinds};
+constexpr ScoreKind other_kinds[] = {ScoreKind::softcap_alibi, ScoreKind::alibi, ScoreKind::plain};
+// Softcap alone may need more than beside slopes: d64 in pages of one key on gfx942 spills where both together do not.
+constexpr ScoreKind capped_kinds[] = {ScoreKind::softcap};
+constexpr std::span<const ScoreKind> kinds_by_need[] = {wide_kinds, biased_kinds, other_kinds, capped_kinds};
 constexpr DataType types[] = {DataType::bf16, DataType::fp16};
 constexpr LimitKind limits_by_need[] = {LimitKind::chunked, LimitKind::window, LimitKind::flags, LimitKind::diagonal};
 
