@@ -49,10 +49,11 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   model::ComputeUnitRequest unit;
   unit.resident = run.occupancy.workgroups;
   unit.workgroups.assign(run.occupancy.workgroups, &recorder.traces().front());
-  unit.neighbours.compute_units = static_cast<unsigned>(target.compute_units);
-  unit.neighbours.compute_units_of_die = static_cast<unsigned>(target.compute_units / target.xcds);
+  unit.neighbours.compute_units = target.compute_units;
+  unit.neighbours.busy_units_of_die = static_cast<unsigned>(target.compute_units / target.xcds);
+  unit.neighbours.compute_units_of_die = unit.neighbours.busy_units_of_die;
   if (request.common_head) {
-    const unsigned of_die = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
+    const unsigned of_die = unit.neighbours.busy_units_of_die * run.occupancy.workgroups;
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
       for (const std::uint64_t line : wave.lines)
         unit.neighbours.sharers[line] = {.of_die = of_die, .of_unit = run.occupancy.workgroups, .one_for_copies = true};

@@ -79,6 +79,7 @@ void for_each_figure(const Timing& timing, const Visit& visit) {
   visit("memory.queue", "requests", memory.queue);
   visit("memory.in_flight", "bytes", memory.in_flight);
   visit("memory.l1_bytes", "bytes", memory.l1_bytes);
+  visit("memory.l1_sets", "sets", memory.l1_sets);
   visit("memory.line", "bytes", memory.line);
   visit("memory.l1_rate", "bytes a clock", memory.l1_rate);
   visit("memory.l1_latency", "cycles", memory.l1_latency);

@@ -97,6 +97,7 @@ constinit const Timing rdna4 = {
                .queue = guessed(12, gfx950_has),
                .in_flight = guessed(32768, "the size of L0, as on gfx950"),
                .l1_bytes = documented(32768, "of a compute unit"),
+               .l1_sets = guessed(16, "16 ways, as RDNA's first whitepaper has of L1"),
                .line = documented(128, rdna4_isa),
                .l1_rate = guessed(64, gfx950_has),
                .l1_latency = guessed(130, "45 ns at 2.92 GHz; nobody has published it"),

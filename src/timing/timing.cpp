@@ -228,6 +228,7 @@ constexpr MemoryRules cdna3_memory = {
     .queue = guessed(12, as_gfx950),
     .in_flight = guessed(32768, "as on gfx950: the size of L1"),
     .l1_bytes = documented(32768, cdna3_paper),
+    .l1_sets = documented(4, "iree-org/wave, AMD's compiler of kernels in Python: notes on the caches of an MI300X"),
     .line = documented(128, cdna3_paper),
     .l1_rate = documented(64, cdna3_paper),
     .l1_latency = derived(97, mt4g),
@@ -256,6 +257,7 @@ constexpr MemoryRules cdna3_memory = {
 
 constexpr MemoryRules cdna4_memory = [] {
   MemoryRules rules = cdna3_memory;
+  rules.l1_sets = carried_over(cdna3_memory.l1_sets);
   rules.l1_latency = carried_over(cdna3_memory.l1_latency);
   rules.scalar_bytes = carried_over(cdna3_memory.scalar_bytes);
   rules.scalar_latency = carried_over(cdna3_memory.scalar_latency);

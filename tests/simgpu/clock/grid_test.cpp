@@ -58,12 +58,10 @@ constexpr std::size_t words_of_workgroup = lines_of_workgroup * 128 / sizeof(std
 TEST(Grid, NeighboursOfADieAreFoundWithOthersBetweenThem) {
   // 24 workgroups on eight dies: pairs eight apart, which do not stand side by side in the sample.
   Buffer<std::uint32_t> memory(words_of_workgroup);
-  const Sampled sampled = time_sample({.body = reads_lines_after("v_mov_b32 v1, 0")}, {24, 1, 1},
-                                      {{.workgroup = 3, .next = 11, .row = {}, .across = {}},
-                                       {.workgroup = 9, .next = 17, .row = {}, .across = {}},
-                                       {.workgroup = 15, .next = 23, .row = {}, .across = {}},
-                                       {.workgroup = 21, .next = {}, .row = {}, .across = {}}},
-                                      {memory.address()});
+  const Sampled sampled = time_sample(
+      {.body = reads_lines_after("v_mov_b32 v1, 0")}, {24, 1, 1},
+      {{.workgroup = 3, .next = 11}, {.workgroup = 9, .next = 17}, {.workgroup = 15, .next = 23}, {.workgroup = 21}},
+      {memory.address()});
   ASSERT_EQ(sampled.error, "");
   std::vector<std::uint64_t> timed;
   timed.reserve(sampled.grid.sample.size());
@@ -127,12 +125,9 @@ TEST(Grid, WorkgroupsThatGatherFromAllOfAnArrayShareItsLines) {
     const Buffer<std::uint32_t> memory(std::size_t{lines} * 128 / sizeof(std::uint32_t));
     const std::string scattered = "s_mul_i32 s2, s2, 0x9e3779b1\ns_and_b32 s2, s2, " + std::to_string(lines - 64) +
                                   "\ns_lshl_b32 s2, s2, 7\nv_mov_b32 v1, s2";
-    const Sampled sampled = time_sample({.body = reads_lines_after(scattered)}, {512, 1, 1},
-                                        {{.workgroup = 5, .next = {}, .row = {}, .across = {}},
-                                         {.workgroup = 140, .next = {}, .row = {}, .across = {}},
-                                         {.workgroup = 275, .next = {}, .row = {}, .across = {}},
-                                         {.workgroup = 410, .next = {}, .row = {}, .across = {}}},
-                                        {memory.address()});
+    const Sampled sampled =
+        time_sample({.body = reads_lines_after(scattered)}, {512, 1, 1},
+                    {{.workgroup = 5}, {.workgroup = 140}, {.workgroup = 275}, {.workgroup = 410}}, {memory.address()});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.units.front().memory.memory;
   };
@@ -146,8 +141,8 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
   std::string body = "s_mov_b32 s8, 16\n1:\n";
   for (int i = 0; i < 32; ++i) body += "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n";
   body += "s_sub_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0\ns_cbranch_scc1 1b";
-  const Sampled sampled = time_sample({.body = body, .vgprs = 256}, {2048, 1, 1},
-                                      {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
+  const Sampled sampled =
+      time_sample({.body = body, .vgprs = 256}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.resident, 8U);
   EXPECT_LE(sampled.grid.matrix_busy, 1);
@@ -158,8 +153,7 @@ TEST(Grid, MatrixPipesAreBusyForAllOfTheTimeAtMost) {
 TEST(Grid, ALaunchEndsWithItsLastWorkgroup) {
   std::string body = "v_mov_b32 v1, 0\n";
   for (int i = 0; i < 512; ++i) body += "v_add_u32 v1, v1, v0\n";
-  const Sampled sampled =
-      time_sample({.body = body}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032, .row = {}, .across = {}}}, {0});
+  const Sampled sampled = time_sample({.body = body}, {2048, 1, 1}, {{.workgroup = 1024, .next = 1032}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.resident, 8U);
   EXPECT_GE(sampled.grid.cycles, sampled.grid.units.front().cycles);
@@ -178,8 +172,7 @@ TEST(Grid, ALaunchWithoutWorkgroupsIsNotTimed) {
 // 65,536 workgroups that do nothing: each has left before the die has begun as many as have places.
 TEST(Grid, ADieBeginsWorkgroupsOneAfterTheOther) {
   constexpr double of_die = 65'536 / 8.0;
-  const Sampled sampled =
-      time_sample({.body = ""}, {65'536, 1, 1}, {{.workgroup = 1024, .next = {}, .row = {}, .across = {}}}, {0});
+  const Sampled sampled = time_sample({.body = ""}, {65'536, 1, 1}, {{.workgroup = 1024}}, {0});
   ASSERT_EQ(sampled.error, "");
   const double apart = timing::find_timing(*targets::find_target("gfx950"))->launch.workgroup.value;
   EXPECT_NEAR(static_cast<double>(sampled.grid.cycles - sampled.grid.cold_cycles), apart * of_die, 1000);
@@ -188,9 +181,8 @@ TEST(Grid, ADieBeginsWorkgroupsOneAfterTheOther) {
 // Workgroups that read 64 lines each, four a compute unit, one of them traced beside the other: both find theirs.
 TEST(Grid, BothWorkgroupsOfAComputeUnitFindTheirLinesInAWarmL2) {
   const Buffer<std::uint32_t> memory(words_of_workgroup * 1024);
-  const Sampled sampled =
-      time_sample({.body = reads_lines_after("s_lshl_b32 s2, s2, 13\nv_mov_b32 v1, s2")}, {1024, 1, 1},
-                  {{.workgroup = 512, .next = 520, .row = {}, .across = {}}}, {memory.address()}, true);
+  const Sampled sampled = time_sample({.body = reads_lines_after("s_lshl_b32 s2, s2, 13\nv_mov_b32 v1, s2")},
+                                      {1024, 1, 1}, {{.workgroup = 512, .next = 520}}, {memory.address()}, true);
   ASSERT_EQ(sampled.error, "");
   const clock::MemoryCounts& counts = sampled.grid.units.front().memory;
   EXPECT_EQ(sampled.grid.resident, 4U);
@@ -232,6 +224,46 @@ TEST(Grid, WorkgroupsOfARowOnDifferentDiesShareTheLastLevelCache) {
   for (const clock::ComputeUnitResult& unit : sampled.grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
 }
 
+// Nine heads by eight query blocks: no die has two workgroups of a head at a time, and each of eight has one.
+TEST(Grid, HeadsThatGoUnevenlyRoundTheDiesAskMemoryOnce) {
+  Buffer<std::uint32_t> memory(words_of_workgroup * 9 * 3);
+  const std::array<std::uint32_t, 3> shape = {9, 8, 3};  // one each compute unit
+  // x + 9 z, of 64 lines each.
+  const Sampled sampled = time_sample(
+      {.body =
+           reads_lines_after("s_mul_i32 s5, s4, 9\ns_add_u32 s5, s5, s2\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1")},
+      shape, clock::choose_sample(shape, 16, *boards::find_product("gfx950")), {memory.address()});
+  ASSERT_EQ(sampled.error, "");
+  EXPECT_EQ(sampled.grid.shared_lines, 0);
+  for (const clock::ComputeUnitResult& unit : sampled.grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
+}
+
+// What a launch takes whose workgroups of one wave read 64 lines of their own with each load.
+double cycles_of_readers(std::uint32_t workgroups, unsigned vgprs, unsigned loads) {
+  const Buffer<std::uint32_t> memory(words_of_workgroup * loads * workgroups);
+  std::string body = reads_lines_after("s_mul_i32 s2, s2, " + std::to_string(loads * 0x2000) + "\nv_mov_b32 v1, s2");
+  for (unsigned i = 1; i < loads; ++i) body += "\nv_add_u32 v1, 0x2000, v1\nglobal_load_dword v2, v1, s[6:7]";
+  const Sampled sampled =
+      time_sample({.body = body + "\ns_waitcnt vmcnt(0)", .vgprs = vgprs}, {workgroups, 1, 1},
+                  clock::choose_sample({workgroups, 1, 1}, 16, *boards::find_product("gfx950")), {memory.address()});
+  EXPECT_EQ(sampled.error, "");
+  return static_cast<double>(sampled.grid.cycles);
+}
+
+// All workgroups have an equal part of memory's rate, also those that stand two on a compute unit.
+TEST(Grid, AWorkgroupMoreThanComputeUnitsIsOneOfThemAll) {
+  const double full = cycles_of_readers(256, 64, 16);
+  EXPECT_LT(cycles_of_readers(257, 64, 16), 1.15 * full);
+  EXPECT_GT(cycles_of_readers(512, 64, 16), 1.7 * full);
+}
+
+// 256 registers: eight waves a compute unit, 2,048 of the GPU.
+TEST(Grid, ALastRoundOfFewHasMemoryToItself) {
+  const double full = cycles_of_readers(2048, 256, 4);
+  EXPECT_LT(cycles_of_readers(2049, 256, 4), 1.4 * full);
+  EXPECT_GT(cycles_of_readers(4096, 256, 4), 1.8 * full);
+}
+
 // The launch has ended when memory has what it wrote.
 TEST(Grid, ALaunchPaysForWhatItWrites) {
   const auto cycles_of = [](const std::string& store, std::uint32_t workgroups) {
@@ -240,7 +272,7 @@ TEST(Grid, ALaunchPaysForWhatItWrites) {
         time_sample({.body = "s_load_dwordx2 s[6:7], s[0:1], 0x0\ns_lshl_b32 s5, s2, 13\nv_lshl_add_u32 v1, v0, 7, s5\n"
                              "s_waitcnt lgkmcnt(0)\n" +
                              store},
-                    {workgroups, 1, 1}, {{.workgroup = 8, .next = {}, .row = {}, .across = {}}}, {memory.address()});
+                    {workgroups, 1, 1}, {{.workgroup = 8}}, {memory.address()});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.cycles;
   };
@@ -270,8 +302,7 @@ TEST(Grid, BusyPipesAreThoseOfAllWorkgroups) {
 TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
   const std::string products = "v_mfma_f32_32x32x8_f16 v[8:23], v[2:3], v[4:5], v[8:23]\n1:";
   const auto time = [](const std::string& body) {
-    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1},
-                                  {{.workgroup = 1024, .next = {}, .row = {}, .across = {}}}, {0});
+    Sampled sampled = time_sample({.body = body, .vgprs = 64}, {2048, 1, 1}, {{.workgroup = 1024}}, {0});
     EXPECT_EQ(sampled.error, "");
     return sampled.grid.doubt;
   };
@@ -282,8 +313,7 @@ TEST(Grid, ASampleThatRanNoMatrixInstructionOfAKernelThatHasSomeIsInDoubt) {
 }
 
 TEST(Grid, KernelsThatDoNothing) {
-  const Sampled sampled =
-      time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1, .next = {}, .row = {}, .across = {}}}, {0});
+  const Sampled sampled = time_sample({.body = ""}, {3, 1, 1}, {{.workgroup = 1}}, {0});
   ASSERT_EQ(sampled.error, "");
   EXPECT_EQ(sampled.grid.matrix_busy, 0);
   EXPECT_EQ(sampled.grid.cold_cycles, 400U + 740 - 16);  // code and arguments are fetched whatever it does

@@ -17,6 +17,7 @@ Neighbours busy_units(unsigned units, unsigned of_die) {
   Neighbours neighbours;
   neighbours.compute_units = units;
   neighbours.compute_units_of_die = of_die;
+  neighbours.busy_units_of_die = of_die;
   return neighbours;
 }
 
@@ -39,6 +40,17 @@ TEST(MemoryPath, LatencyIsThatOfTheLevelThatHasTheLine) {
   for (std::uint64_t each = 1000; each < 1000 + (3 * 32768); ++each) path.load(30000, std::array{each}, 0);
   const double later = 10'000'000;
   EXPECT_NEAR(path.load(later, line, 0) - later, 650, 10);
+}
+
+// Four sets of 64: what is as large as L1 stays there, whatever the stride.
+TEST(MemoryPath, L1HoldsAsManyLinesAsItIsLarge) {
+  for (const std::uint64_t stride : {1U, 2U, 4U, 16U, 32U}) {
+    const Neighbours alone;
+    MemoryPath path(rules(), alone);
+    for (int round = 0; round < 2; ++round)
+      for (std::uint64_t i = 0; i < 240; ++i) path.load(round * 1e6, std::array{4096 + (i * stride)}, 0);
+    EXPECT_GE(path.counts().l1_hits, 230U) << stride;
+  }
 }
 
 // Workgroups that replay one trace stand for others with lines of their own: none reads for another.

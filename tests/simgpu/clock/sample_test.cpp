@@ -78,6 +78,18 @@ TEST(Sample, KnowsTheNextRowOfTheSameHead) {
   }
 }
 
+// Nine heads on eight dies: the next row's workgroup of a head is on another die, and all dies read each head.
+TEST(Sample, KnowsTheNextRowOfTheSameHeadOnAnotherDie) {
+  for (const Seed& seed : choose_sample({9, 8, 4}, 16, gfx950())) {
+    ASSERT_TRUE(seed.across_rows.has_value());
+    EXPECT_EQ(*seed.across_rows % 9, seed.workgroup % 9);
+    EXPECT_EQ(*seed.across_rows / 72, seed.workgroup / 72) << "another sequence has other keys";
+    EXPECT_NE(*seed.across_rows % 8, seed.workgroup % 8) << "on another die";
+  }
+  for (const std::array<std::uint32_t, 3>& on_one_die : {std::array<std::uint32_t, 3>{8, 8, 4}, {16, 8, 4}, {9, 1, 32}})
+    for (const Seed& seed : choose_sample(on_one_die, 16, gfx950())) EXPECT_FALSE(seed.across_rows.has_value());
+}
+
 // A causal launch: block y takes 100 + 10 y.
 TEST(Durations, FollowWorkThatGrowsAlongOneDimension) {
   const std::array<std::uint32_t, 3> grid = {4, 64, 2};

@@ -413,7 +413,7 @@ std::expected<ComputeUnitResult, std::string> ComputeUnit::run() {
     slots_.push_back(std::make_unique<Slot>());
     const std::size_t waves = request_->workgroups[next_workgroup_]->waves.size();
     start_workgroup(*slots_.back(), start);
-    start += timing_->wave.wave_start.value * static_cast<double>(waves) * request_->neighbours.compute_units_of_die;
+    start += timing_->wave.wave_start.value * static_cast<double>(waves) * request_->neighbours.busy_units_of_die;
   }
   for (std::uint64_t cycle = 0; alive_ != 0; ++cycle) {
     const auto now = static_cast<double>(cycle);

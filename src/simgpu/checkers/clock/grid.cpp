@@ -19,11 +19,17 @@ struct Dispatch {
   std::uint64_t taken = 0;  // cycles of all places
   std::uint64_t pipes = 0;  // cycles of all matrix pipes
 };
+// Workgroups behind full rounds, which have compute units and memory nearly to themselves.
+template <typename Durations>
+struct LastRound {
+  std::uint64_t workgroups = 0;
+  std::optional<Durations> durations;
+};
 // What each workgroup takes of its place, and what of the pipes: both are known of the sample, and follow the same rule
 // to all others.
 template <typename Durations>
 Dispatch dispatch(const Program& program, const GridShape& shape, unsigned resident, const Durations& durations,
-                  const Durations& pipes) {
+                  const Durations& pipes, const LastRound<Durations>& last = {}) {
   const boards::Board& target = program.target();
   const double apart = program.timing().launch.workgroup.value;
   const auto dies = static_cast<std::uint64_t>(target.xcds);
@@ -34,7 +40,8 @@ Dispatch dispatch(const Program& program, const GridShape& shape, unsigned resid
     for (std::uint64_t i = 0; i < places; ++i) free.push(0);
     double next = 0;
     for (std::uint64_t workgroup = die; workgroup < shape.total(); workgroup += dies) {
-      const std::uint64_t cycles = durations.of(workgroup);
+      const bool is_last = last.durations && workgroup >= shape.total() - last.workgroups;
+      const std::uint64_t cycles = (is_last ? *last.durations : durations).of(workgroup);
       const double begin = std::max(static_cast<double>(free.top()), next);
       next = begin + apart;
       const std::uint64_t end = static_cast<std::uint64_t>(begin) + cycles;
@@ -123,14 +130,15 @@ struct TimeOfUnit {
   const GridShape& shape;
   const LaunchSharing& sharing;
   const Survey* survey;
-  unsigned resident;       // workgroups of a compute unit, where all are alike
-  std::uint64_t timeline;  // cycles of the middle that are kept; 0: none
+  std::uint64_t workgroups;  // all, or those of the last round
+  unsigned resident;         // workgroups of a compute unit, where all are alike
+  std::uint64_t timeline;    // cycles of the middle that are kept; 0: none
 };
 
 std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& seed, const TimeOfUnit& of) {
   const std::uint64_t units = units_of(program.target());
   const std::uint64_t places = units * of.resident;
-  const std::uint64_t alike = std::max<std::uint64_t>(as_busy_as(seed, of.shape.total(), of.survey, places), 1);
+  const std::uint64_t alike = std::max<std::uint64_t>(as_busy_as(seed, of.workgroups, of.survey, places), 1);
   const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, of.resident));
   ComputeUnitRequest request;
   request.workgroups = of.sharing.residents_of(seed, resident);
@@ -145,7 +153,7 @@ std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& se
   }
   if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
   TimedUnit timed;
-  timed.cycles = place_cycles(*unit, resident, of.shape.waves, of.shape.total() <= places);
+  timed.cycles = place_cycles(*unit, resident, of.shape.waves, of.workgroups <= places);
   for (const SimdResult& simd : unit->simds) timed.pipes += simd.matrix_busy;
   timed.pipes /= resident;
   // What place_cycles counts as the next one's burden is none of the end.
@@ -153,6 +161,37 @@ std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& se
   timed.write_back = unit->write_back_cycles - std::min(unit->write_back_cycles, burden);
   timed.unit = std::move(*unit);
   return timed;
+}
+
+// Whether the busiest of memory's levels and LDS needs longer than the matrix pipes.
+bool memory_decides(const ComputeUnitResult& unit) {
+  std::uint64_t pipes = 0;
+  for (const SimdResult& simd : unit.simds) pipes += simd.matrix_busy;
+  return unit.busiest_cycles * unit.simds.size() > pipes;
+}
+
+// The workgroups behind full rounds, if memory decides what they take, and those before them end together: that is, if
+// they are alike, and there are not so many rounds that they no longer do.
+std::expected<LastRound<Durations>, std::string> time_last_round(Program& program, TimeOfUnit of,
+                                                                 std::span<const Seed> seeds, const GridResult& grid) {
+  constexpr std::uint64_t most_rounds = 4;
+  constexpr double alike = 1.1;
+  const std::uint64_t places = units_of(program.target()) * of.resident;
+  const auto [least, most] = std::ranges::minmax(grid.sample, {}, &SampledTime::cycles);
+  if (of.workgroups < places || of.workgroups / places >= most_rounds || of.workgroups % places == 0 ||
+      static_cast<double>(most.cycles) > alike * static_cast<double>(least.cycles) ||
+      !std::ranges::all_of(grid.units, memory_decides))
+    return {};
+  of.workgroups %= places;
+  of.timeline = 0;
+  std::vector<SampledTime> cycles;
+  for (const SampledTime& full : grid.sample) {
+    const auto seed = std::ranges::find(seeds, full.workgroup, &Seed::workgroup);
+    const auto timed = time_unit(program, *seed, of);
+    if (!timed) return std::unexpected(timed.error());
+    cycles.push_back({.workgroup = full.workgroup, .cycles = std::min(timed->cycles, full.cycles)});
+  }
+  return LastRound<Durations>{.workgroups = of.workgroups, .durations = Durations(cycles, of.shape.workgroups)};
 }
 
 // A reason not to believe the result; empty: none.
@@ -195,18 +234,20 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   double steady = 0;
   std::vector<SampledTime> pipe_cycles;  // of each of the sample
   double write_back = 0;
+  TimeOfUnit of{.shape = shape,
+                .sharing = sharing,
+                .survey = survey,
+                .workgroups = grid.workgroups,
+                .resident = grid.resident,
+                .timeline = 0};
   for (const Seed& seed : seeds) {
     if (sharing.trace_of(seed.workgroup) == nullptr) continue;
     if (const auto part = sharing.shared_part(seed)) {
       shared_lines += *part;
       ++with_neighbours;
     }
-    auto timed = time_unit(program, seed,
-                           {.shape = shape,
-                            .sharing = sharing,
-                            .survey = survey,
-                            .resident = grid.resident,
-                            .timeline = grid.units.empty() ? timeline : 0});
+    of.timeline = grid.units.empty() ? timeline : 0;
+    auto timed = time_unit(program, seed, of);
     if (!timed) return std::unexpected(timed.error());
     grid.sample.push_back({.workgroup = seed.workgroup, .cycles = timed->cycles});
     pipe_cycles.push_back({.workgroup = seed.workgroup, .cycles = timed->pipes});
@@ -221,8 +262,10 @@ std::expected<GridResult, std::string> time_grid(Program& program, const GridSha
   grid.steady_matrix_busy = steady / timed;
   Dispatch all;
   if (survey == nullptr) {
+    const auto last = time_last_round(program, of, seeds, grid);
+    if (!last) return std::unexpected(last.error());
     all = dispatch(program, shape, grid.resident, Durations(grid.sample, shape.workgroups),
-                   Durations(pipe_cycles, shape.workgroups));
+                   Durations(pipe_cycles, shape.workgroups), *last);
   } else {
     all = dispatch(program, shape, grid.resident, DurationsByWork(grid.sample, *survey),
                    DurationsByWork(pipe_cycles, *survey));

@@ -6,8 +6,12 @@
 namespace wavejit::simgpu::clock {
 namespace {
 
-// Associativity is not published for all levels and decides little for streams: 16 everywhere.
+// Associativity is not published for L2 and the scalar cache, and decides little for streams.
 constexpr unsigned ways = 16;
+
+unsigned ways_of_l1(const timing::MemoryRules& rules) {
+  return static_cast<unsigned>(rules.l1_bytes.value / rules.line.value / rules.l1_sets.value);
+}
 
 // Workgroups that replay one trace have lines of their own where they would have.
 constexpr unsigned above_all_device_addresses = 48;
@@ -58,7 +62,7 @@ void Cache::clear() { std::ranges::fill(storage_, Way{}); }
 MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neighbours, std::size_t compute_units)
     : rules_(&rules),
       neighbours_(&neighbours),
-      l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways)),
+      l1_(compute_units, Cache(lines_of(rules.l1_bytes, rules), ways_of_l1(rules))),
       scalar_(lines_of(rules.scalar_bytes, rules), ways),
       l2_(lines_of(rules.l2_bytes, rules), ways),
       l2_part_(static_cast<std::uint64_t>(static_cast<double>(lines_of(rules.l2_bytes, rules)) * neighbours.l2_part),

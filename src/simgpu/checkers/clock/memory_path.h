@@ -50,10 +50,13 @@ struct LineReaders {
 
 // What the rest of the GPU does to the memory of one compute unit.
 struct Neighbours {
-  unsigned compute_units = 1;         // that share memory and the last level cache
-  unsigned compute_units_of_die = 1;  // that share an L2
-  unsigned traces = 1;                // that the workgroups of this one replay in turn
-  double l2_part = 1;                 // of it, that workgroups of this one have for lines that nobody else reads
+  // Compute units that share memory and the last level cache, each with as many workgroups as this one. No whole number
+  // where others have fewer: of 305 workgroups on 304 units one stands beside another, and both have 2 of 305 parts.
+  double compute_units = 1;
+  double compute_units_of_die = 1;  // that share an L2
+  unsigned busy_units_of_die = 1;   // compute units of the die that have a workgroup at least
+  unsigned traces = 1;              // that the workgroups of this one replay in turn
+  double l2_part = 1;               // of it, that workgroups of this one have for lines that nobody else reads
   // Lines that other workgroups of the die read too, which each pay for their part of the misses.
   std::unordered_map<std::uint64_t, LineReaders> sharers;
   // Lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others

@@ -85,15 +85,21 @@ std::array<double, 3> place_in(const std::array<std::uint32_t, 3>& grid, std::ui
   return part;
 }
 
+std::optional<std::uint64_t> next_row_across(std::uint64_t workgroup, const std::array<std::uint32_t, 3>& grid,
+                                             std::uint64_t dies) {
+  if (grid[0] == 1 || grid[0] % dies == 0 || grid[1] == 1) return std::nullopt;
+  return workgroup / grid[0] % grid[1] + 1 < grid[1] ? workgroup + grid[0] : workgroup - grid[0];
+}
+
 // Kernels that plan for others, and other launches of a few workgroups whose work differs.
-std::vector<Seed> every_workgroup(std::uint64_t all, std::uint64_t dies) {
+std::vector<Seed> every_workgroup(const std::array<std::uint32_t, 3>& grid, std::uint64_t all, std::uint64_t dies) {
   std::vector<Seed> seeds;
   seeds.reserve(all);
   for (std::uint64_t id = 0; id < all; ++id)
     seeds.push_back({.workgroup = id,
                      .next = id + dies < all ? std::optional(id + dies) : std::nullopt,
-                     .row = {},
-                     .across = (id ^ 1U) < all ? std::optional(id ^ 1U) : std::nullopt});
+                     .across = (id ^ 1U) < all ? std::optional(id ^ 1U) : std::nullopt,
+                     .across_rows = next_row_across(id, grid, dies)});
   return seeds;
 }
 
@@ -116,7 +122,7 @@ Seed with_neighbours(std::uint64_t workgroup, const std::array<std::uint32_t, 3>
   } else if (y >= rows_on) {
     row = workgroup - to_row;
   }
-  Seed seed{.workgroup = workgroup, .next = {}, .row = {}, .across = {}};
+  Seed seed{.workgroup = workgroup, .across_rows = next_row_across(workgroup, grid, dies)};
   if (to_row != dies && rows_on < grid[1]) seed.row = row;
   if (to_row == dies) {
     seed.next = row ? row : workgroup + dies < all ? std::optional(workgroup + dies) : std::nullopt;
@@ -141,7 +147,7 @@ std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::ui
   const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / 2, 1), count);
   for (std::uint64_t i = 0; i < seeds; ++i) {
     const std::uint64_t place = ((2 * i) + 1) * count / (2 * seeds);
-    Seed seed{.workgroup = first + (place * step), .next = {}, .row = {}, .across = {}};
+    Seed seed{.workgroup = first + (place * step)};
     // Neighbours on a die are as many ids apart as there are dies.
     if (step == 1 && most > 1 && place + dies < count) seed.next = seed.workgroup + dies;
     chosen.push_back(seed);
@@ -154,7 +160,7 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
   const auto dies = static_cast<std::uint64_t>(target.xcds);
-  if (all <= most) return every_workgroup(all, dies);
+  if (all <= most) return every_workgroup(grid, all, dies);
   constexpr std::uint64_t with_its_neighbours = 4;
   const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / with_its_neighbours, 1), all);
   constexpr double golden = 0.618;
@@ -170,7 +176,10 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
     if (std::ranges::contains(chosen, id, &Seed::workgroup)) continue;
     Seed seed = with_neighbours(id, grid, target);
     if (most < 3) seed.row.reset();
-    if (most < with_its_neighbours) seed.across.reset();
+    if (most < with_its_neighbours) {
+      seed.across.reset();
+      seed.across_rows.reset();
+    }
     if (most < 2) seed.next.reset();
     chosen.push_back(seed);
   }
@@ -181,9 +190,8 @@ std::vector<std::uint64_t> workgroups_of(std::span<const Seed> seeds) {
   std::set<std::uint64_t> ids;
   for (const Seed& seed : seeds) {
     ids.insert(seed.workgroup);
-    if (seed.next) ids.insert(*seed.next);
-    if (seed.row) ids.insert(*seed.row);
-    if (seed.across) ids.insert(*seed.across);
+    for (const std::optional<std::uint64_t>& neighbour : {seed.next, seed.row, seed.across, seed.across_rows})
+      if (neighbour) ids.insert(*neighbour);
   }
   return {ids.begin(), ids.end()};
 }

@@ -17,12 +17,16 @@ namespace wavejit::simgpu::clock {
 // A workgroup that is timed, by its linear id, and others of its die whose lines say what the die's workgroups share.
 struct Seed {
   std::uint64_t workgroup = 0;
-  std::optional<std::uint64_t> next;  // the one that the die gets after it, or before it where that one is in its row
+  std::optional<std::uint64_t> next =
+      {};  // the one that the die gets after it, or before it where that one is in its row
   // One at the same x and z. Where a die has several x, a row of a grid of heads by query blocks has other keys for
   // each, and only the next rows have the same.
-  std::optional<std::uint64_t> row;
+  std::optional<std::uint64_t> row = {};
   // The one on the die beside it: what both read is fetched from memory once, and found in the last level cache then.
-  std::optional<std::uint64_t> across;
+  std::optional<std::uint64_t> across = {};
+  // The one at the same x in the next row, where that row's workgroups of this x are on another die: nine heads go round
+  // eight dies, and each head is read by all of them.
+  std::optional<std::uint64_t> across_rows = {};
   // Neighbours of other work share lines, and are not what stands beside the workgroup on its compute unit.
   bool next_is_alike = true;
   bool row_is_alike = true;
@@ -31,12 +35,12 @@ struct Seed {
 // Workgroups go round the dies. After this many workgroups of its own, a die gets the same x again.
 std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const boards::Board& target);
 
-// Seeds with their neighbours, at most `most` workgroups together, spread evenly over `first`, `first + step`, …
-// (`count` of them).
+// At most `most` / 2 seeds, each with one neighbour at the most, spread evenly over `first`, `first + step`, … (`count` of
+// them).
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
                                 const boards::Board& target);
-// The same over a whole grid: each of its dimensions is cut into as many strata as there are seeds, and every stratum
-// of every dimension has one; of a grid of at most `most` workgroups all are seeds. Work that grows along one dimension
+// A sample of a whole grid: `most` / 4 seeds with their neighbours. Each of its dimensions is cut into as many strata as
+// there are seeds, and every stratum of every dimension has one; of a grid of at most `most` workgroups all are seeds. Work that grows along one dimension
 // (the query blocks of a causal mask) is seen whatever the others are.
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
                                 const boards::Board& target);

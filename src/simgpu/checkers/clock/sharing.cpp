@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <ranges>
 
 #include "boards/board.h"
@@ -37,6 +38,13 @@ unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& reade
   return *middle;
 }
 
+// How many dies read at the same time what a workgroup and the next row's of its x share.
+unsigned dies_of_rows(const boards::Board& target, const GridShape& shape) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const auto in_turn = dies / std::gcd(std::uint64_t{shape.workgroups[0]}, dies);
+  return static_cast<unsigned>(std::min<std::uint64_t>(in_turn, shape.workgroups[1]));
+}
+
 // How many dies read at the same time what neighbours in the first dimension share.
 unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
   const auto& grid = shape.workgroups;
@@ -60,6 +68,11 @@ std::uint64_t running_on_die(const boards::Board& target, std::uint64_t workgrou
   return std::max<std::uint64_t>((std::min(workgroups, units_of(target) * resident) + dies - 1) / dies, resident);
 }
 
+unsigned busy_units_of_die(const boards::Board& target, std::uint64_t workgroups) {
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  return static_cast<unsigned>((std::min(workgroups, units_of(target)) + dies - 1) / dies);
+}
+
 }  // namespace
 
 std::uint64_t units_of(const boards::Board& target) {
@@ -67,12 +80,13 @@ std::uint64_t units_of(const boards::Board& target) {
 }
 
 Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident) {
-  const std::uint64_t active = std::min(workgroups, units_of(target));
-  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  const double running = static_cast<double>(std::min(workgroups, units_of(target) * resident));
+  const auto of_die = static_cast<double>(running_on_die(target, workgroups, resident));
   Neighbours neighbours;
-  neighbours.compute_units = static_cast<unsigned>(active);
-  neighbours.compute_units_of_die = static_cast<unsigned>((active + dies - 1) / dies);
-  neighbours.l2_part = resident / static_cast<double>(running_on_die(target, workgroups, resident));
+  neighbours.compute_units = std::max(running / resident, 1.0);
+  neighbours.compute_units_of_die = of_die / resident;
+  neighbours.busy_units_of_die = busy_units_of_die(target, workgroups);
+  neighbours.l2_part = resident / of_die;
   return neighbours;
 }
 
@@ -80,14 +94,16 @@ LaunchSharing::LaunchSharing(const boards::Board& target, const GridShape& shape
                              std::span<const Seed> seeds, std::span<const WorkgroupTrace> traces, bool spread,
                              const LaunchMemory& memory, unsigned resident)
     : target_(&target), shape_(&shape), rules_(&rules), traces_(traces), memory_(&memory), spread_(spread) {
-  const Neighbours neighbours = neighbours_of(target, shape.total(), resident);
-  const std::uint64_t at_a_time = std::uint64_t{neighbours.compute_units} * resident;
-  by_neighbour_ = by_neighbour(std::min(shape.total(), at_a_time) / static_cast<std::uint64_t>(target.xcds));
+  const auto dies = static_cast<std::uint64_t>(target.xcds);
+  by_neighbour_ = by_neighbour(std::min(shape.total(), units_of(target) * resident) / dies);
   // A die's compute units get one workgroup each before any of them gets its second, so that the workgroups of one
-  // compute unit are `compute_units_of_die` turns apart. If that is whole rows, they have the same x.
-  rows_side_by_side_ = neighbours.compute_units_of_die % turns_of_row(shape.workgroups, target) == 0;
+  // compute unit are as many turns apart as the die has units at work. If that is whole rows, they have the same x.
+  rows_side_by_side_ = busy_units_of_die(target, shape.total()) % turns_of_row(shape.workgroups, target) == 0;
   constexpr std::size_t few = 4;  // fewer do not show which part of an allocation the launch reads
-  if (spread && traces.size() >= few) {
+  if (spread && traces.size() >= few && seeds.size() > 1) {
+    // Seeds are in the midst of equal parts: half a part lies on either side of what they show.
+    const auto parts = static_cast<double>(seeds.size());
+    beyond_spans_ = traces.size() == shape.total() ? 1 : parts / (parts - 1);
     Lines touched;
     for (const WorkgroupTrace& trace : traces) {
       const Lines lines = lines_of(trace);
@@ -121,14 +137,15 @@ LaunchSharing::ByNeighbour LaunchSharing::by_neighbour(std::uint64_t of_die) con
   const auto dies = static_cast<std::uint64_t>(target_->xcds);
   const std::uint64_t turns = turns_of_row(shape_->workgroups, *target_);
   const std::uint64_t of_plane = std::uint64_t{shape_->workgroups[0]} * shape_->workgroups[1] / dies;
-  const auto count = [&](std::uint64_t sharers) {
-    return static_cast<unsigned>(std::clamp<std::uint64_t>(sharers, 1, std::max<std::uint64_t>(of_die, 1)));
+  // Two at least were seen, if the die has both at a time.
+  const auto count = [&](std::uint64_t sharers, std::uint64_t apart) {
+    return static_cast<unsigned>(
+        std::clamp<std::uint64_t>(sharers, of_die > apart ? 2 : 1, std::max<std::uint64_t>(of_die, 1)));
   };
-  // A plane of one workgroup a die: the next one is in another plane.
-  const std::uint64_t of_rows = of_plane <= 1 ? of_die : of_plane;
-  return {.next = count(turns == 1 ? of_rows : turns),
-          .row = count(std::min(of_die, of_plane) / turns),
-          .both = count(of_plane)};
+  return {.next = count(turns == 1 ? of_plane : turns, 1),
+          .plane = count(of_die, 1),
+          .row = count(std::min(of_die, of_plane) / turns, turns),
+          .both = count(of_plane, 1)};
 }
 
 LaunchSharing::Readers LaunchSharing::readers_of(const Seed& seed) const {
@@ -142,12 +159,18 @@ LaunchSharing::Readers LaunchSharing::readers_of(const Seed& seed) const {
   const Lines of_next = lines_of_neighbour(seed.next);
   const Lines of_row = lines_of_neighbour(seed.row);
   const Lines of_across = lines_of_neighbour(seed.across);
+  const Lines of_across_rows = lines_of_neighbour(seed.across_rows);
+  const std::uint64_t plane = std::uint64_t{shape_->workgroups[0]} * shape_->workgroups[1];
+  const bool next_plane = seed.next && seed.workgroup / plane != *seed.next / plane;
+  const unsigned by_next = next_plane ? by_neighbour_.plane : by_neighbour_.next;
   for (const std::uint64_t line : lines_of(*trace)) {
     const bool in_next = of_next.contains(line);
     const bool in_row = of_row.contains(line);
-    if (in_next || in_row)
-      readers.die[line] = in_next && in_row ? by_neighbour_.both : in_next ? by_neighbour_.next : by_neighbour_.row;
-    if (of_across.contains(line)) readers.dies[line] = dies_that_share(*target_, *shape_);
+    const unsigned of_die = in_next && in_row ? by_neighbour_.both : in_next ? by_next : in_row ? by_neighbour_.row : 1;
+    if (of_die > 1) readers.die[line] = of_die;
+    const unsigned dies = (of_across.contains(line) ? dies_that_share(*target_, *shape_) : 1) *
+                          (of_across_rows.contains(line) ? dies_of_rows(*target_, *shape_) : 1);
+    if (dies > 1) readers.dies[line] = std::min(dies, static_cast<unsigned>(target_->xcds));
   }
   return readers;
 }
@@ -190,9 +213,7 @@ double LaunchSharing::lines_read(std::uint64_t base, const LinesOfAllocation& he
   constexpr double of_many_arrays = 0.5;
   const auto span = spans_.find(base);
   if (span == spans_.end()) return all;
-  // Traces are of workgroups in the midst of equal parts: an eighth may lie on either side.
-  constexpr double beside = 4.0 / 3;
-  const double touched = beside * static_cast<double>(span->second.end - span->second.first);
+  const double touched = beyond_spans_ * static_cast<double>(span->second.end - span->second.first);
   return touched < of_many_arrays * all ? touched : all;
 }
 
@@ -283,7 +304,7 @@ Neighbours LaunchSharing::neighbours_of_unit(const Seed& seed, std::span<const W
   const bool has_two = resident > 1 && residents[1] != residents.front();
   neighbours.traces = has_two ? 2 : 1;
   for (const auto& [line, count] : readers.die) {
-    const bool several_of_unit = count > neighbours.compute_units_of_die;
+    const bool several_of_unit = count > neighbours.busy_units_of_die;
     const unsigned traces = has_two && lines.contains(line) && beside.contains(line) ? 2 : 1;
     const unsigned copies = several_of_unit ? std::max(resident / neighbours.traces, 1U) : 1;
     neighbours.sharers[line] = {.of_die = count, .of_unit = traces * copies, .one_for_copies = several_of_unit};

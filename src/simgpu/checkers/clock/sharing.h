@@ -66,9 +66,10 @@ class LaunchSharing {
   };
   // How many of the workgroups that a die has at a time read a line, by which neighbours read it.
   struct ByNeighbour {
-    unsigned next = 1;  // the next of the die alone: a row's
-    unsigned row = 1;   // the next row alone: those of the same x and z
-    unsigned both = 1;  // those of the same z
+    unsigned next = 1;   // the next of the die alone: a row's
+    unsigned plane = 1;  // the next of the die, which has another z
+    unsigned row = 1;    // the next row alone: those of the same x and z
+    unsigned both = 1;   // those of the same z
   };
 
   ByNeighbour by_neighbour(std::uint64_t of_die) const;
@@ -88,7 +89,8 @@ class LaunchSharing {
   bool spread_;
   ByNeighbour by_neighbour_;
   bool rows_side_by_side_ = false;                           // on a compute unit
-  std::map<std::uint64_t, LineRange> spans_;                 // what the launch touches, by the allocation's base
+  std::map<std::uint64_t, LineRange> spans_;                 // what traces touch, by the allocation's base
+  double beyond_spans_ = 1;                                  // what the launch touches over that
   std::unordered_map<std::uint64_t, Readers> of_seeds_;      // by the seed's workgroup
   std::unordered_map<std::uint64_t, double> lines_by_base_;  // of a traced workgroup, in the mean
 };

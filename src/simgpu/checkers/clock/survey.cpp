@@ -278,7 +278,7 @@ std::vector<Seed> Survey::seeds(const boards::Board& target) const {
     };
     seed.next_is_alike = is_within(seed.next, as_neighbour);
     seed.row_is_alike = is_within(seed.row, as_neighbour);
-    for (std::optional<std::uint64_t>* neighbour : {&seed.next, &seed.row, &seed.across})
+    for (std::optional<std::uint64_t>* neighbour : {&seed.next, &seed.row, &seed.across, &seed.across_rows})
       if (!is_within(*neighbour, as_sharer)) neighbour->reset();
     chosen.push_back(seed);
   }
