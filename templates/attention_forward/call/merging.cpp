@@ -24,18 +24,18 @@ using attention::TwoLaunchesCosts;
 // Fitted by `./dev bench merge-costs` to what `wavejit profile` predicts of 2 to 64 chunks of 8 to 32 rows, 1 to 32
 // sequences, 64 and 128 dims. The first are those of one wave that walks chunks alone, and merges alone.
 constexpr CostsOf<OneLaunchCosts> costs_of_one_wave[] = {
-    {.target = "gfx942", .costs = {.arrival = 3408, .turn = 1304, .bytes_a_cycle = 13, .all_bytes_a_cycle = 0}},
-    {.target = "gfx950", .costs = {.arrival = 3084, .turn = 1391, .bytes_a_cycle = 15, .all_bytes_a_cycle = 1162}},
+    {.target = "gfx942", .costs = {.arrival = 3412, .turn = 1312, .bytes_a_cycle = 13, .all_bytes_a_cycle = 0}},
+    {.target = "gfx950", .costs = {.arrival = 3078, .turn = 1397, .bytes_a_cycle = 15, .all_bytes_a_cycle = 1161}},
 };
 // Costs for waves that share each chunk, and the rows that they merge.
 constexpr CostsOf<OneLaunchCosts> costs_of_shared_rows[] = {
-    {.target = "gfx942", .costs = {.arrival = 3351, .turn = 864, .bytes_a_cycle = 35, .all_bytes_a_cycle = 1025}},
-    {.target = "gfx950", .costs = {.arrival = 3235, .turn = 1762, .bytes_a_cycle = 40, .all_bytes_a_cycle = 566}},
+    {.target = "gfx942", .costs = {.arrival = 3402, .turn = 817, .bytes_a_cycle = 35, .all_bytes_a_cycle = 1222}},
+    {.target = "gfx950", .costs = {.arrival = 3238, .turn = 1760, .bytes_a_cycle = 40, .all_bytes_a_cycle = 565}},
 };
 // One kernel merges the parts of both.
 constexpr CostsOf<TwoLaunchesCosts> costs_of_second_launch[] = {
-    {.target = "gfx942", .costs = {.second_launch = 4124, .chunk = 64, .second_bytes_a_cycle = 4134}},
-    {.target = "gfx950", .costs = {.second_launch = 4427, .chunk = 67, .second_bytes_a_cycle = 11245}},
+    {.target = "gfx942", .costs = {.second_launch = 4124, .chunk = 65, .second_bytes_a_cycle = 5211}},
+    {.target = "gfx950", .costs = {.second_launch = 4427, .chunk = 67, .second_bytes_a_cycle = 11294}},
 };
 
 std::optional<attention::MergeCosts> merge_costs_of(const AttentionProblem& problem, bool shares,
