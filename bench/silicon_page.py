@@ -23,18 +23,15 @@ PATTERNS = {
     "unfold unfold": "patches as columns", "unfold unfold_multiply": "two launches, tiles in LDS", "exchange fourier": "exchange by LDS", "bodies attract": "vector instructions",
     "chain over": "a launch a node",
 }
-# What is known of rows that are far off, by program and a regular expression of sizes. The first that fits is said. Cycles
-# in it were read from reports of the clock of 29 November 2026; another clock may have others.
+# What is known of rows that are far off, by program and a regular expression of sizes. The first that fits is said.
 OLDEST_LEAVES = "the clock's L1 drops what was read longest ago, so that all of it misses"
 REASONS = (
     ("stencil2d", "", "compiled here, it waits for each load of its tile before the next; ROCm's compiler had 16 loads under way"),
     ("matrixmultiplication", "^(32|64|96|128|160|192|256|320|384)x", "compiled here, it waits once more a step than ROCm's compiler made it; own `product tiles`, which waits as theirs, is {own} at these sizes"),
     ("matrixmultiplication", "^1280x", "compiled here, it waits once more a step than ROCm's compiler made it; and at 1280 one matrix (6.5 MB) is more than a die's L2 (4.2 MB), of which the clock then lets nothing stay from the launch before: own `product tiles`, which waits as theirs, is {own} there"),
     ("spmv_csr_scalar", "^(1024x.*nnz32768|4096x.*nnz131072|16384x.*nnz524288|65536x.*nnz2097152|262144x.*nnz8388608)$", f"the rows of a workgroup are twice as much as L1 holds, and each step reads four bytes of every line: {OLDEST_LEAVES}"),
-    ("matrixtranspose", "^2048x", "912 of its 1,024 workgroups run at once, and 112 behind them. The clock gives each of these no more than the equal part of a die's transfers to memory that the first have: 14,436 cycles once more. "
-     "An eighth of it would be 1.14, as larger ones are"),
     ("matrixtranspose", "12288", "the clock has no TLB; and with --warm all 1.2 GB are in the last level cache, which holds 256 MB"),
-    ("(bicg|atax)", "", "from 192 to 256 the GPU takes 1.7 times as long for atax and 2.0 times for bicg, and this clock 1.4 times for both; the ratio is low up to 1536, and higher from 2048 on. 256 rows are as many lines as L1 holds. Tried, and not in the clock: an L1 of 4 sets (as Wave's documentation has it; chosen by mixed bits) that keeps what is stored, and whose lines come whole, brings rows of 256 to 1536 to 0.67 to 0.93 and kmeans pts16384_feat32 to 1.07, but spmv_csr_scalar's of twice what L1 holds from 1.19 and 1.05 to 1.55 and 1.35: true LRU drops too much"),
+    ("(bicg|atax)", "", "from 192 to 256 the GPU takes 1.7 times as long for atax and 2.0 times for bicg, and this clock 1.4 times for both; the ratio is low up to 1536, and higher from 2048 on. 256 rows are as many lines as L1 holds. Tried, and not in the clock: an L1 that keeps what is stored, and whose lines come whole at its rate, which nobody has published; it brings rows of 256 to 1536 to 0.67 to 0.93, and takes spmv_csr_scalar's of twice what L1 holds from 1.2 to 1.5"),
     ("kmeans", "(32|64)_clus", f"it reads as much as L1 holds, or more, five times: {OLDEST_LEAVES}"),
 )
 # label, run, size, figures of others in the unit of the row, source, the constant that is made of it or a word about one.
@@ -62,7 +59,7 @@ PROBES = (
 NOT_RUN = (
     ("FlyDSL's two kernels of the table above", "[ROCm/FlyDSL#1155](https://github.com/ROCm/FlyDSL/pull/1155)", "FlyDSL compiles them from sources that this tree does not hold; an earlier one, written down by hand, is in "
      "[timing-model.md](timing-model.md#flydsls-dual-wave-attention)"),
-    ("CK's forward attention, fp16, 24 heads, head dim 128: 85.3 TFLOPS at 1,024 keys, 100.7 at 4,096, 107.4 at 12,288", "[ROCm/rocm-libraries#5798](https://github.com/ROCm/rocm-libraries/pull/5798)", "CK's gfx12 code objects are in no package; [predicted_rdna4.md](../bench/predicted_rdna4.md) has own kernels, of other shapes"),
+    ("CK's forward attention, fp16, 24 heads, head dim 128: 85.3 TFLOPS at 1,024 keys, 100.7 at 4,096, 107.4 at 12,288", "[ROCm/rocm-libraries#5798](https://github.com/ROCm/rocm-libraries/pull/5798)", "CK's gfx12 code objects are in no package; [predicted_rdna4.md](../bench/predicted_rdna4.md#forward-attention) has own kernels of these shapes"),
     ("paged decode: 8, 12 and 31 µs at 1,024, 4,096 and 16,384 keys", "[vllm-project/vllm#58156](https://github.com/vllm-project/vllm/pull/58156)", "it ran on gfx1100, which is no target here"),
 )
 
@@ -313,7 +310,7 @@ Others publish these errors of their simulators:
 * **`launch.dependent`** is made of floydwarshall's and bitonicsort's times by length. Neither is scored.
   floydwarshall has a launch a node, so that the difference of two sizes says what one more launch takes. By own `chain over` it takes {steps}.
 * **`launch.workgroup`**, 6.1 cycles of a die for each workgroup that begins, is the slope of floydwarshall's launches over their workgroups, from 512 to 4,096 nodes: 5.6 to 6.7, and 6.0 to 6.1 from 1,024 on. Rows of simpleconvolution and relu, which it brings closer, led to it, and it was not made of them.
-* **No row of the MI300A is held out any more.** After bf4eb831 the model of memory was changed where rows were off, those in brackets: it chooses sets of caches by mixed bits (kmeans), keeps L2 warm between launches (matrixmultiplication), gives each workgroup lines of its own (vectoradd), has a scalar cache (fir, simpleconvolution, nbody), lets a die's workgroups fill L2 together (spmv_csr_scalar), ends a launch with its last workgroup where all run at once (fft1D_512), begins workgroups one after the other (simpleconvolution, relu), looks for the lines of both workgroups of a compute unit (matrixmultiplication), and lets nobody have a line before it has come (none). Latencies are MT4G's, not of these rows.
+* **No row of the MI300A is held out any more.** After bf4eb831 the model of memory was changed where rows were off, those in brackets: it chooses sets of caches by mixed bits (kmeans), keeps L2 warm between launches (matrixmultiplication), gives each workgroup lines of its own (vectoradd), has a scalar cache (fir, simpleconvolution, nbody), lets a die's workgroups fill L2 together (spmv_csr_scalar), ends a launch with its last workgroup where all run at once (fft1D_512), begins workgroups one after the other (simpleconvolution, relu), lets the last round of workgroups have memory to itself (matrixtranspose), has an L1 of four sets, as AMD's Wave says (kmeans), looks for the lines of both workgroups of a compute unit (matrixmultiplication), and lets nobody have a line before it has come (none). Latencies are MT4G's, not of these rows.
 
 ## By program
 
@@ -322,8 +319,6 @@ Others publish these errors of their simulators:
 The ten that are furthest off ({last[0]}):
 
 {worst(groups)}
-
-Cycles in the last column were read from reports of the clock of 29 November 2026, of launches of own programs.
 
 ## Probes
 

@@ -26,8 +26,8 @@ constexpr std::string_view introduction =
 Made by `./dev bench timing-model`; a test compares it with the model. The simulated GPU predicts cycles (`wavejit run --cycles`,
 [simgpu.h](../include/wavejit/simgpu.h)). It runs sampled workgroups, and replays what their waves executed on a model of the target's compute units
 ([src/simgpu/checkers/clock](../src/simgpu/checkers/clock/README.md)). **Predictions are not measurements, and this project has measured nothing:** no AMD GPU was at hand.
-Costs, latencies and rates were published by others, derived from what was, or guessed, and the tables below say which. Associativity of caches, the hash that chooses their sets and the
-thresholds of sampling are guesses in src/simgpu/checkers/clock.
+Costs, latencies and rates were published by others, derived from what was, or guessed, and the tables below say which. Associativity of L2 and the scalar cache, the hash that chooses sets of
+caches and the thresholds of sampling are guesses in src/simgpu/checkers/clock.
 
 Ratios are predicted ÷ measured, here and in [silicon-score.md](silicon-score.md). A ratio of times above 1 says that the clock is too slow. In the tables of anchors +10 % says that the predicted
 figure is a tenth larger than the published one: a + on a speed or a busy share says that the clock is too fast.
@@ -104,7 +104,8 @@ repositories.
   * If one sampled workgroup shares more than half of its lines of an array, the whole sample shares the array. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
   * The workgroup beside the sampled one on its compute unit has lines of its own. They are shared as the sampled one's own are, if both have as many of the array, within an eighth.
   * Lines of one workgroup have its equal part of L2; lines of several have all of it.
-  * Two workgroups side by side on two dies read a common line from memory once: the second finds it in the last level cache.
+  * Two workgroups side by side on two dies read a common line from memory once: the second finds it in the last level cache. A workgroup and the next row's of its x do so, too, where these are
+    on two dies: nine heads go round eight dies, and each die reads each head.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
   rate, because all dies see them.
@@ -124,9 +125,10 @@ repositories.
   within the launch costs the release of each workgroup, an atomic's way to memory and back, an acquire, and the merge's own time. 8 workgroups on 8 dies of gfx950 release in 574 cycles; 256 in
   18,368, which is more than the 1,800 between two launches. So a merge within the launch pays where few workgroups share a die. What a release costs was measured by others. What one more launch
   takes is derived from slopes that others measured on an MI300A: 800 to 2,400 cycles beside what its kernel does. Other targets carry it over.
-* **A whole launch.** Four workgroups are sampled, with up to three neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
+* **A whole launch.** Four workgroups are sampled, with up to four neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where other workgroups wait for places, a workgroup holds its place for T × all ÷ done: T is the time from
-  the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last.
+  the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last. Compute units with fewer workgroups than the fullest are not timed: each workgroup has an equal part of memory's rates, so that of
+  305 workgroups on 304 units two share a unit and have 2 of 305 parts.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
   workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
   instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
@@ -141,12 +143,8 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 3.9 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* A last round that is not full. Workgroups behind a full one take as long as those before them, though they have the rates of memory nearly to themselves: a transpose of 1,024
-  workgroups on 912 places takes 1.73 times what was measured ([silicon-score.md](silicon-score.md#by-program)).
-* Compute units with unequal numbers of workgroups. Each is taken to have as many as the fullest, and memory is charged for all of them: decode of 305 sequences with one kv head takes twice
-  the predicted time of 304 on the 304 compute units of an MI300X (173,108 and 87,030 cycles of `b305` and `b304 q1 k1024 h8/1 d128`), and should take little more.
-* Heads that do not go evenly round the dies. Blocks of one head lie on several dies then, no traced neighbour shows it, and each die fetches the head from memory: on gfx950
-  `attention_forward bf16 b1 q4096 k4096 h25 d128` is predicted at 479,812 cycles, h24 at 330,825. What has 8 heads, or a multiple, is not concerned.
+* A last round that is not full, behind more than four rounds, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them. Otherwise
+  workgroups behind full rounds are timed with as many beside them as there are.
 * Room for more keys than there are, in dense keys: the room counts as read, so that fewer workgroups seem to share a line. gfx1201 shows it, where compute hides least.
 * Allocations whose lines have unequal readers, some many and others one. No line of them has more than the mean.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.
