@@ -180,6 +180,9 @@ constexpr Combination combinations[] = {
      {&no_packed, &masked, &vectorised, &first_keys, &shares_call, &bias, &alibi}},
 };
 
+// At most 40 rules in all, ten of which are in rules.cpp: what only lacks registers is a cell of room.inc, not a rule.
+static_assert(std::size(combinations) <= 30);
+
 #undef WAVEJIT_BESIDE
 #undef WAVEJIT_IF
 

@@ -50,7 +50,7 @@ constexpr Word words[] = {
      [](ForwardKernel& its) { its.first_keys = false; }},
     {"page=1", "pages of 16 n keys", [](const ForwardKernel& its) { return its.single_keys; },
      [](ForwardKernel& its) { its.single_keys = false; }},
-    {"pages", "keys without pages", [](const ForwardKernel& its) { return its.paged && !its.slots; },
+    {"a paged KV cache", "keys without pages", [](const ForwardKernel& its) { return its.paged && !its.slots; },
      [](ForwardKernel& its) { its.paged = its.whole_tiles = its.single_keys = its.vectorised = false; }},
     {"a bool mask", "no bool mask", [](const ForwardKernel& its) { return its.bool_mask; },
      [](ForwardKernel& its) { its.bool_mask = its.block_lists = false; }},
