@@ -110,17 +110,17 @@ struct Task {
 };
 // 24 heads as CK's rows below.
 constexpr std::array<Task, 12> tasks = {{{"bf16", 4096, 128, "70, at least 62"},
-                                        {"bf16", 8192, 128, "70, at least 62"},
-                                        {"fp16", 4096, 128, "74, at least 65"},
-                                        {"fp16", 8192, 128, "74, at least 65"},
-                                        {"bf16", 4096, 64, "55"},
-                                        {"bf16", 8192, 64, "55"},
-                                        {"fp16", 4096, 64, "55"},
-                                        {"fp16", 8192, 64, "55"},
-                                        {"fp16", 1024, 128, "–", 24},
-                                        {"fp16", 4096, 128, "–", 24},
-                                        {"fp16", 8192, 128, "–", 24},
-                                        {"fp16", 12288, 128, "–", 24}}};
+                                         {"bf16", 8192, 128, "70, at least 62"},
+                                         {"fp16", 4096, 128, "74, at least 65"},
+                                         {"fp16", 8192, 128, "74, at least 65"},
+                                         {"bf16", 4096, 64, "55"},
+                                         {"bf16", 8192, 64, "55"},
+                                         {"fp16", 4096, 64, "55"},
+                                         {"fp16", 8192, 64, "55"},
+                                         {"fp16", 1024, 128, "–", 24},
+                                         {"fp16", 4096, 128, "–", 24},
+                                         {"fp16", 8192, 128, "–", 24},
+                                         {"fp16", 12288, 128, "–", 24}}};
 
 constexpr std::string_view barriers = R"(
 Waves wait at barriers for 10 to 20 % of their time, and other workgroups of the SIMD work meanwhile: a clock whose barriers never wait said 79.2 in place of 79.0 % (bf16 d128
@@ -224,20 +224,19 @@ std::string waited(const Json& launch) {
 }
 
 std::string shape_row(const Task& task) {
-  const std::string descriptor =
-      fmt::format("attention_forward {} b1 q{} k{} h{}/{} d{}", task.type, task.keys, task.keys, task.heads,
-                  task.heads, task.dims);
+  const std::string descriptor = fmt::format("attention_forward {} b1 q{} k{} h{}/{} d{}", task.type, task.keys,
+                                             task.keys, task.heads, task.heads, task.dims);
   const auto prediction = predict(descriptor);
   if (!prediction) return fmt::format("| {} | {} |\n", descriptor, prediction.error().what);
   const Json& launch = *prediction->longest();
   const Json& unit = launch.at("compute_unit");
   const double simd_cycles = unit.at("cycles").get<double>() * unit.at("simds").get<double>();
   const double operations = 4.0 * task.keys * task.keys * task.dims * task.heads;
-  return fmt::format("| {} d{} {} h{} | {} | {:.1f} | {} | {:.1f} | {:.1f} | {:.0f} | {} | {} |\n", task.type, task.dims,
-                     task.keys, task.heads, launch.at("vgprs").get<int>(), 100 * launch.at("steady_matrix_busy").get<double>(),
-                     task.goal, 100 * launch.at("matrix_busy").get<double>(),
-                     100 * unit.at("port_busy").get<double>() / simd_cycles, tflops(operations, *prediction),
-                     waited(launch), tools::shares(unit.at("idle"), simd_cycles));
+  return fmt::format(
+      "| {} d{} {} h{} | {} | {:.1f} | {} | {:.1f} | {:.1f} | {:.0f} | {} | {} |\n", task.type, task.dims, task.keys,
+      task.heads, launch.at("vgprs").get<int>(), 100 * launch.at("steady_matrix_busy").get<double>(), task.goal,
+      100 * launch.at("matrix_busy").get<double>(), 100 * unit.at("port_busy").get<double>() / simd_cycles,
+      tflops(operations, *prediction), waited(launch), tools::shares(unit.at("idle"), simd_cycles));
 }
 
 // "232; 240": what both launches have.
