@@ -59,7 +59,7 @@ The last workgroup's end in b1 k8192 16/2, by `wavejit profile --timeline`: from
 
 Goals that are missed, and what they would take. The shares are of when this was written, and calls of 32 parts merge them in a second launch since:
 
-* b1 and b8 k8192 on gfx950 miss by 500 cycles: behind the last V come four trips to memory, one after the other: parts are stored, counted, loaded, and O is stored.
+* b1, b8 and b16 k8192 on gfx950 miss by 470, 610 and 240 cycles: behind the last V come four trips to memory, one after the other: parts are stored, counted, loaded, and O is stored.
 * b4 k32768 and b1 k32768 64/8 on gfx950 miss by 3,800 and 4,000 in two launches; in one, which saves less than `auto` asks for, b1 k32768 64/8 takes 67,090 and misses by 3,100. One workgroup merges 32 parts of 4 KB, which come from the last level cache at a compute unit's share, 32 bytes a cycle: 4,096 cycles, whoever asks and however many are on their way. The clock leaves it at that share while 240 compute units have
   nothing to do; a real GPU would not. With that, the 53,700 of memory, code and arguments (940), the first request's way (994), a store's (800), the count's (994), the first part's (800) and O's (450), 62,770 are gone, so that the goal leaves 1,230 for the addresses in front of the first request,
   which take 1,000, and for all that the last step does behind its V.

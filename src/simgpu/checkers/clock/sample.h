@@ -40,8 +40,8 @@ std::uint64_t turns_of_row(const std::array<std::uint32_t, 3>& grid, const board
 std::vector<Seed> choose_sample(std::uint64_t first, std::uint64_t step, std::uint64_t count, std::uint64_t most,
                                 const boards::Board& target);
 // A sample of a whole grid: `most` / 4 seeds with their neighbours. Each of its dimensions is cut into as many strata as
-// there are seeds, and every stratum of every dimension has one; of a grid of at most `most` workgroups all are seeds. Work that grows along one dimension
-// (the query blocks of a causal mask) is seen whatever the others are.
+// there are seeds, and every stratum of every dimension has one; of a grid of at most `most` workgroups all are seeds.
+// Work that grows along one dimension (the query blocks of a causal mask) is seen whatever the others are.
 std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::uint64_t most,
                                 const boards::Board& target);
 // A workgroup with its neighbours, as a seed of a sample has them.
