@@ -143,7 +143,7 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 3.9 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* A last round that is not full, behind four rounds and more, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them. So one
+* A last round that is not full, behind four full rounds and more, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them. So one
   sequence more costs a whole round: gfx950 `b2048 q1 k1024 h8/1 d128` 453,784 cycles, `b2049` 566,469, of which 39,664 would do; gfx942 `b4 q1024 k4096 h24 d128` 720,609, its parts alone 559,000.
   Otherwise workgroups behind full rounds are timed with as many beside them as there are. Of units with unequal numbers the fullest is timed, and what others leave of memory nobody has: where a rest
   passes one workgroup a unit, more work takes up to 8 % less (gfx950 `b768` 189,614, `b769` 173,817).

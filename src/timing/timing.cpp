@@ -228,7 +228,8 @@ constexpr MemoryRules cdna3_memory = {
     .queue = guessed(12, as_gfx950),
     .in_flight = guessed(32768, "as on gfx950: the size of L1"),
     .l1_bytes = documented(32768, cdna3_paper),
-    .l1_sets = documented(4, "iree-org/wave, AMD's compiler of kernels in Python: notes on the caches of an MI300X"),
+    .l1_sets =
+        documented(4, "iree-org/wave, AMD's compiler of kernels in Python, on buffers and swizzles: 4 sets on MI300"),
     .line = documented(128, cdna3_paper),
     .l1_rate = documented(64, cdna3_paper),
     .l1_latency = derived(97, mt4g),

@@ -112,7 +112,7 @@ struct MemoryRules {
   Figure queue;           // requests that wait for the address unit of a compute unit; while it is full none issues
   Figure in_flight;       // bytes of lines on their way to a compute unit, at most
   Figure l1_bytes;        // of a compute unit
-  Figure l1_sets;         // of lines: as many lines as an L1 has in a set are its ways
+  Figure l1_sets;         // of an L1, which has l1_bytes / line / l1_sets ways
   Figure line;            // bytes
   Figure l1_rate;         // bytes a clock
   Figure l1_latency;      // cycles, hit

@@ -119,7 +119,7 @@ std::string describe_merging(const AttentionProblem& problem, bool merged, bool 
     return "merged in a second launch: " + why;
   if (problem.launches == attention::Launches::planned && !has_fitted_costs(problem.shape))
     return "merged in a second launch: no costs of one launch were fitted to a bias, slopes or a window of first_keys "
-           "in pages; launches=1 merges them in the same";
+           "in pages; launches=1 merges them in one";
   return attention::describe_merge(problem.launches, merged, merge_costs_of(problem, shares, target),
                                    parts_to_merge(problem, shares, target));
 }

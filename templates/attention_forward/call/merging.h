@@ -12,8 +12,8 @@
 
 namespace wavejit::attention_forward {
 
-// Whether some calls of the shape merge in one launch, where a kernel does (can_merge), if the call leaves it to the
-// engine: others' waves are too many, have too much to merge, or take nobody knows how long.
+// Whether the engine may choose one launch for calls of the shape (launches=auto), where a kernel merges (can_merge).
+// It chooses two for many rows, which leave too much to merge, and for words to which no costs were fitted.
 bool may_merge_by_itself(const AttentionShape& shape);
 
 // Whether a kernel of the shape's split keys merges its parts. `shares`: the waves of a workgroup share each chunk

@@ -155,7 +155,7 @@ TEST(Merging, ExplainsItself) {
   EXPECT_THAT(said_of_merge("b1 q1 k1024 h8/1 d128"), Not(HasSubstr("merged")));
 }
 
-// Registers decide what merges, costs what does so by itself.
+// Registers say which kernels merge. Costs say which calls do, where the caller leaves the choice to the engine.
 TEST(Merging, LeavesToTheCallWhatNoCostsAreFittedTo) {
   for (const char* words :
        {"b1 q1 k8192 h8/1 d128 alibi=h layout=paged:16", "b1 q1 k8192 h8/1 d128 bias=1 layout=paged:1",

@@ -170,8 +170,8 @@ bool memory_decides(const ComputeUnitResult& unit) {
   return unit.busiest_cycles * unit.simds.size() > pipes;
 }
 
-// The workgroups behind full rounds, if memory decides what they take, and those before them end together: that is, if
-// they are alike, and there are not so many rounds that they no longer do.
+// What workgroups behind full rounds take. Nothing: as long as all others. Those before them have to end together, so
+// workgroups have to be alike and rounds few; and memory has to decide what they take.
 std::expected<LastRound<Durations>, std::string> time_last_round(Program& program, TimeOfUnit of,
                                                                  std::span<const Seed> seeds, const GridResult& grid) {
   constexpr std::uint64_t most_rounds = 4;

@@ -38,7 +38,7 @@ unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& reade
   return *middle;
 }
 
-// How many dies read at the same time what a workgroup and the next row's of its x share.
+// The dies that read what a workgroup shares with the one at the same x in the next row.
 unsigned dies_of_rows(const boards::Board& target, const GridShape& shape) {
   const auto dies = static_cast<std::uint64_t>(target.xcds);
   const auto in_turn = dies / std::gcd(std::uint64_t{shape.workgroups[0]}, dies);
