@@ -53,14 +53,14 @@ std::expected<SteadyRun, std::string> run_steady(const SteadyRequest& request) {
   unit.neighbours.busy_units_of_die = static_cast<unsigned>(target.compute_units / target.xcds);
   unit.neighbours.compute_units_of_die = unit.neighbours.busy_units_of_die;
   if (request.common_head) {
-    const unsigned of_die = unit.neighbours.busy_units_of_die * run.occupancy.workgroups;
+    const double of_die = unit.neighbours.compute_units_of_die * run.occupancy.workgroups;
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
       for (const std::uint64_t line : wave.lines)
         unit.neighbours.sharers[line] = {.of_die = of_die, .of_unit = run.occupancy.workgroups, .one_for_copies = true};
   } else {
     // A head has workgroups on all dies.
     for (const model::WaveTrace& wave : recorder.traces().front().waves)
-      for (const std::uint64_t line : wave.lines) unit.neighbours.dies[line] = static_cast<unsigned>(target.xcds);
+      for (const std::uint64_t line : wave.lines) unit.neighbours.dies[line] = target.xcds;
   }
   auto result = model::run_compute_unit(program, unit);
   if (!result) return std::unexpected(result.error());

@@ -143,13 +143,10 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 3.9 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* A last round that is not full, behind four full rounds and more, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them. So one
-  sequence more costs a whole round: gfx950 `b2048 q1 k1024 h8/1 d128` 453,784 cycles, `b2049` 566,469, of which 39,664 would do; gfx942 `b4 q1024 k4096 h24 d128` 720,609, its parts alone 559,000.
-  Otherwise workgroups behind full rounds are timed with as many beside them as there are. Of units with unequal numbers the fullest is timed, and what others leave of memory nobody has: where a rest
-  passes one workgroup a unit, more work takes up to 8 % less (gfx950 `b768` 189,614, `b769` 173,817).
-* Readers within a die where heads do not go evenly round the dies. A row's turns count, not what a plane gives a die: gfx942 `b60 q64 k4096 h10/1 d128` with tiles of 64 rows comes out 13 % below what the dies must fetch,
-  364,700 cycles. Groups of five or seven heads over several kv heads share nothing on their die: `b8 q256 k4096 h35/5 d128` is predicted at 513,354, `b7 h40/5`, as many workgroups, at 362,603; by hand some 370,000.
-* gfx1201's launches of up to 16 workgroups: those of one head at another x are not looked for, so that `b1 q256 k4096 h8 d128` takes 249,196 and h9 221,352.
+* A last round that is not full, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them: gfx942 `b4 q1024 k4096 h24 d128`
+  703,847 cycles, where `h19`, its full round, takes 561,911 and `h5`, the rest, 201,316 alone. Behind equal workgroups for which memory decides, they are timed with as many beside them as there are.
+* Workgroups of one group that do not begin together. Those that a die has at a time read a line at the same time; behind rounds of causal blocks, which end one by one, they drift apart, and each may
+  fetch it again. Triton's causal rows of gfx942, below, are the ones that are predicted too fast.
 * Room for more keys than there are, in dense keys: the room counts as read, so that fewer workgroups seem to share a line. gfx1201 shows it, where compute hides least.
 * Allocations whose lines have unequal readers, some many and others one. No line of them has more than the mean.
 * What reads push out of the last level cache, and what launches of other queues left there. `--warm` has no limit: a launch finds 2 GB there, too.

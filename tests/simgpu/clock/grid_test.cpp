@@ -238,6 +238,50 @@ TEST(Grid, HeadsThatGoUnevenlyRoundTheDiesAskMemoryOnce) {
   for (const clock::ComputeUnitResult& unit : sampled.grid.units) EXPECT_EQ(unit.memory.memory, lines_of_workgroup / 8);
 }
 
+// How many lines a workgroup's compute unit fetches for itself, from memory and from the last level cache.
+struct Fetched {
+  double from_memory = 0;
+  double in_all = 0;
+};
+// Workgroups read one of so many arrays of 64 lines: `array` leaves its number in s5.
+Fetched fetched_by_readers(const std::array<std::uint32_t, 3>& shape, std::uint32_t arrays, const std::string& array) {
+  const Buffer<std::uint32_t> memory(words_of_workgroup * arrays);
+  const Sampled sampled =
+      time_sample({.body = reads_lines_after(array + "\nv_mov_b32 v1, s5\nv_lshlrev_b32 v1, 13, v1")}, shape,
+                  clock::choose_sample(shape, 16, *boards::find_product("gfx950")), {memory.address()});
+  EXPECT_EQ(sampled.error, "");
+  Fetched fetched;
+  for (const clock::ComputeUnitResult& unit : sampled.grid.units) {
+    const auto units = static_cast<double>(sampled.grid.units.size());
+    fetched.from_memory += static_cast<double>(unit.memory.memory) / units;
+    fetched.in_all += static_cast<double>(unit.memory.memory + unit.memory.mall_hits) / units;
+  }
+  return fetched;
+}
+
+// Each die has one of a plane's ten workgroups or two: a line has 1.25 readers of a die in the mean.
+TEST(Grid, TenReadersOfEightDiesFetchOnceADie) {
+  const Fetched fetched = fetched_by_readers({10, 1, 24}, 24, "s_mov_b32 s5, s4");
+  EXPECT_NEAR(fetched.in_all, lines_of_workgroup / 1.25, 1);
+  EXPECT_NEAR(fetched.from_memory, lines_of_workgroup / 10.0, 1);
+}
+
+// No workgroup that a die has after another shares with it; fourteen read a line all the same, on eight dies.
+TEST(Grid, GroupsThatNoNeighbourOfTheDieShowsAreCountedByTheirIds) {
+  const Fetched fetched = fetched_by_readers(
+      {35, 2, 3}, 15, "s_mul_i32 s5, s2, 37\ns_lshr_b32 s5, s5, 8\ns_mul_i32 s6, s4, 5\ns_add_u32 s5, s5, s6");
+  EXPECT_NEAR(fetched.in_all, lines_of_workgroup / (14.0 / 8), 1);
+  EXPECT_NEAR(fetched.from_memory, lines_of_workgroup / 14.0, 1);
+}
+
+// Two groups of a row: a die has four workgroups of it, two of each.
+TEST(Grid, NeighboursOfADieAreNotAllOfAGroupOfHalfARow) {
+  const Fetched fetched =
+      fetched_by_readers({32, 1, 8}, 16, "s_lshr_b32 s5, s2, 4\ns_mul_i32 s6, s4, 2\ns_add_u32 s5, s5, s6");
+  EXPECT_NEAR(fetched.in_all, lines_of_workgroup / 2.0, 1);
+  EXPECT_NEAR(fetched.from_memory, lines_of_workgroup / 16.0, 1);
+}
+
 // What a launch takes whose workgroups of one wave read 64 lines of their own with each load.
 double cycles_of_readers(std::uint32_t workgroups, unsigned vgprs, unsigned loads) {
   const Buffer<std::uint32_t> memory(words_of_workgroup * loads * workgroups);
@@ -262,6 +306,21 @@ TEST(Grid, ALastRoundOfFewHasMemoryToItself) {
   const double full = cycles_of_readers(2048, 256, 4);
   EXPECT_LT(cycles_of_readers(2049, 256, 4), 1.4 * full);
   EXPECT_GT(cycles_of_readers(4096, 256, 4), 1.8 * full);
+}
+
+// Those with one workgroup less may be the last: what the fullest unit leaves of memory is not all theirs.
+TEST(Grid, MoreWorkTakesNoLess) {
+  double before = 0;
+  for (const std::uint32_t workgroups : {768U, 769U, 800U, 900U, 1000U, 1024U}) {
+    const double cycles = cycles_of_readers(workgroups, 64, 16);
+    EXPECT_GE(cycles, before) << workgroups;
+    before = cycles;
+  }
+}
+
+TEST(Grid, ALastRoundOfFewIsShortBehindManyToo) {
+  const double full = cycles_of_readers(6 * 2048, 256, 4);
+  EXPECT_LT(cycles_of_readers((6 * 2048) + 1, 256, 4), 1.1 * full);
 }
 
 // The launch has ended when memory has what it wrote.

@@ -19,7 +19,7 @@ using clock::LineRange;
 // All that an equal launch read is in L2 afterwards, if it fits, but for what may have been written on another die.
 TEST(LaunchMemory, LeavesInL2WhatAnEqualLaunchRead) {
   const clock::PartsByLine lines = {{1, 1}, {2, 1}, {3, 1}, {4, 1}};
-  const std::unordered_map<std::uint64_t, unsigned> sharers = {{3, 100}, {4, 100}};
+  const clock::ReadersByLine sharers = {{3, 100}, {4, 100}};
   EXPECT_TRUE(left_in_l2({}, lines, sharers, 1, 1000).empty());
   LaunchMemory warm;
   warm.warm = true;

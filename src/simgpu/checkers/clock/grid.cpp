@@ -135,11 +135,9 @@ struct TimeOfUnit {
   std::uint64_t timeline;    // cycles of the middle that are kept; 0: none
 };
 
-std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& seed, const TimeOfUnit& of) {
-  const std::uint64_t units = units_of(program.target());
-  const std::uint64_t places = units * of.resident;
-  const std::uint64_t alike = std::max<std::uint64_t>(as_busy_as(seed, of.workgroups, of.survey, places), 1);
-  const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, of.resident));
+// A unit that has `resident` of the `alike` workgroups that do as much as the seed's.
+std::expected<TimedUnit, std::string> time_unit_of(Program& program, const Seed& seed, const TimeOfUnit& of,
+                                                   std::uint64_t alike, unsigned resident) {
   ComputeUnitRequest request;
   request.workgroups = of.sharing.residents_of(seed, resident);
   request.resident = resident;
@@ -153,6 +151,7 @@ std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& se
   }
   if (!unit) return std::unexpected(std::format("workgroup {}: {}", seed.workgroup, unit.error()));
   TimedUnit timed;
+  const std::uint64_t places = units_of(program.target()) * of.resident;
   timed.cycles = place_cycles(*unit, resident, of.shape.waves, of.workgroups <= places);
   for (const SimdResult& simd : unit->simds) timed.pipes += simd.matrix_busy;
   timed.pipes /= resident;
@@ -163,22 +162,32 @@ std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& se
   return timed;
 }
 
+std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& seed, const TimeOfUnit& of) {
+  const std::uint64_t units = units_of(program.target());
+  const std::uint64_t alike =
+      std::max<std::uint64_t>(as_busy_as(seed, of.workgroups, of.survey, units * of.resident), 1);
+  const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, of.resident));
+  auto fullest = time_unit_of(program, seed, of, alike, resident);
+  if (!fullest || resident == 1 || alike % units == 0) return fullest;
+  // Others have one workgroup less and as much of memory, so that they may be the last: memory's part of the fullest
+  // unit is as large as if all were as full and fewer.
+  auto other = time_unit_of(program, seed, of, alike, resident - 1);
+  return !other || other->cycles > fullest->cycles ? std::move(other) : std::move(fullest);
+}
+
 // Whether the busiest of memory's levels and LDS needs longer than the matrix pipes.
 bool memory_decides(const ComputeUnitResult& unit) {
-  std::uint64_t pipes = 0;
-  for (const SimdResult& simd : unit.simds) pipes += simd.matrix_busy;
-  return unit.busiest_cycles * unit.simds.size() > pipes;
+  return static_cast<double>(unit.busiest_cycles) > unit.matrix_busy() * static_cast<double>(unit.cycles);
 }
 
 // What workgroups behind full rounds take. Nothing: as long as all others. Those before them have to end together, so
-// workgroups have to be alike and rounds few; and memory has to decide what they take.
+// workgroups have to be alike; and memory has to decide what they take.
 std::expected<LastRound<Durations>, std::string> time_last_round(Program& program, TimeOfUnit of,
                                                                  std::span<const Seed> seeds, const GridResult& grid) {
-  constexpr std::uint64_t most_rounds = 4;
   constexpr double alike = 1.1;
   const std::uint64_t places = units_of(program.target()) * of.resident;
   const auto [least, most] = std::ranges::minmax(grid.sample, {}, &SampledTime::cycles);
-  if (of.workgroups < places || of.workgroups / places >= most_rounds || of.workgroups % places == 0 ||
+  if (of.workgroups < places || of.workgroups % places == 0 ||
       static_cast<double>(most.cycles) > alike * static_cast<double>(least.cycles) ||
       !std::ranges::all_of(grid.units, memory_decides))
     return {};

@@ -136,8 +136,7 @@ std::vector<LineRange> WriteLog::left_in_last_level(int device, const timing::Me
 }
 
 std::unordered_set<std::uint64_t> left_in_l2(const LaunchMemory& memory, const PartsByLine& lines,
-                                             const std::unordered_map<std::uint64_t, unsigned>& sharers,
-                                             double workgroups_of_die, double l2_lines) {
+                                             const ReadersByLine& sharers, double workgroups_of_die, double l2_lines) {
   if (!memory.warm) return {};
   double touched = 0;
   for (const auto& [line, part] : lines) {

@@ -74,11 +74,13 @@ class WriteLog {
 // Lines that the workgroups of a compute unit read, and which part of these workgroups reads each.
 using PartsByLine = std::unordered_map<std::uint64_t, double>;
 
+// How many read a line, workgroups of a die or dies: in the mean, which is no whole number where ten go round eight.
+using ReadersByLine = std::unordered_map<std::uint64_t, double>;
+
 // Which of these lines their die's L2 still has from an equal launch before: all that nobody writes, if what the die's
 // workgroups touch fits; else none, since the least recently used ones have left. `sharers`: how many workgroups of the
 // die read a line.
 std::unordered_set<std::uint64_t> left_in_l2(const LaunchMemory& memory, const PartsByLine& lines,
-                                             const std::unordered_map<std::uint64_t, unsigned>& sharers,
-                                             double workgroups_of_die, double l2_lines);
+                                             const ReadersByLine& sharers, double workgroups_of_die, double l2_lines);
 
 }  // namespace wavejit::simgpu::clock

@@ -2,6 +2,7 @@
 #include "simgpu/checkers/clock/memory_path.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wavejit::simgpu::clock {
 namespace {
@@ -77,18 +78,22 @@ MemoryPath::MemoryPath(const timing::MemoryRules& rules, const Neighbours& neigh
   room_for_writes_ = static_cast<double>(lines_of(rules.l2_bytes, rules)) / neighbours.compute_units_of_die;
 }
 
+bool MemoryPath::is_own(Touches& touches, double readers) {
+  const auto touch = static_cast<double>(++touches[readers]);
+  return std::floor(touch / readers) != std::floor((touch - 1) / readers);
+}
+
 // Somebody else of the die fetched it, save for this compute unit's part.
 bool MemoryPath::fetched_by_another(std::uint64_t line) {
   const auto shared = neighbours_->sharers.find(line);
   if (shared == neighbours_->sharers.end()) return false;
   const auto& [of_die, of_unit, one_for_copies] = shared->second;
-  const unsigned units = std::max((of_die + (of_unit / 2)) / of_unit, 1U);
-  return ++shared_touches_[units] % units != 0;
+  return !is_own(shared_touches_, std::max(of_die / of_unit, 1.0));
 }
 
 bool MemoryPath::fetched_by_another_die(std::uint64_t line) {
   const auto dies = neighbours_->dies.find(line);
-  return dies != neighbours_->dies.end() && ++die_touches_[dies->second] % dies->second != 0;
+  return dies != neighbours_->dies.end() && !is_own(die_touches_, dies->second);
 }
 
 double MemoryPath::cycles_of_write_back() const {

@@ -41,9 +41,9 @@ class Cache {
   std::uint64_t clock_ = 0;
 };
 
-// Workgroups that read one line.
+// Workgroups that read one line, in the mean of its kind.
 struct LineReaders {
-  unsigned of_die = 1;
+  double of_die = 1;
   unsigned of_unit = 1;         // of those, on this compute unit
   bool one_for_copies = false;  // workgroups that replay one trace read the same line, and not each its own like it
 };
@@ -61,7 +61,7 @@ struct Neighbours {
   std::unordered_map<std::uint64_t, LineReaders> sharers;
   // Lines that workgroups of other dies read at the same time: how many dies do. One fetches from memory, the others
   // find it in the last level cache.
-  std::unordered_map<std::uint64_t, unsigned> dies;
+  std::unordered_map<std::uint64_t, double> dies;
   // The last level cache has all that the launch reads: one before it read or wrote the same.
   bool warm = false;
   // What it has otherwise: what launches before wrote. Sorted and apart.
@@ -129,6 +129,9 @@ class MemoryPath {
   std::uint64_t beyond_l1(std::uint64_t line, std::uint64_t instance) const;
   // Workgroups of a die fill its L2 together: lines that one alone reads have its part of it, lines of several all of it.
   Cache& l2_of(std::uint64_t line);
+  // One of so many touches of lines that have so many readers is this reader's own fetch.
+  using Touches = std::unordered_map<double, std::uint64_t>;
+  static bool is_own(Touches& touches, double readers);
   bool fetched_by_another(std::uint64_t line);
   bool fetched_by_another_die(std::uint64_t line);
   // One more line to write back, at `now`: when there is room for it. What passed the fabric on its way does not again:
@@ -152,12 +155,12 @@ class MemoryPath {
   Rate l2_rate_;
   Rate mall_rate_;
   Rate memory_rate_;
-  Rate release_rate_;                                           // a buffer_wbl2
-  std::unordered_map<unsigned, std::uint64_t> shared_touches_;  // by the number of compute units
-  std::unordered_map<unsigned, std::uint64_t> die_touches_;     // by the number of dies
-  double room_for_writes_ = 0;                                  // lines
-  double to_write_back_ = 0;                                    // lines
-  bool forgotten_ = false;                                      // what a launch before left in L2
+  Rate release_rate_;           // a buffer_wbl2
+  Touches shared_touches_;      // by the number of compute units
+  Touches die_touches_;         // by the number of dies
+  double room_for_writes_ = 0;  // lines
+  double to_write_back_ = 0;    // lines
+  bool forgotten_ = false;      // what a launch before left in L2
   MemoryCounts counts_;
 };
 

@@ -92,14 +92,11 @@ std::optional<std::uint64_t> next_row_across(std::uint64_t workgroup, const std:
 }
 
 // Kernels that plan for others, and other launches of a few workgroups whose work differs.
-std::vector<Seed> every_workgroup(const std::array<std::uint32_t, 3>& grid, std::uint64_t all, std::uint64_t dies) {
+std::vector<Seed> every_workgroup(const std::array<std::uint32_t, 3>& grid, std::uint64_t all,
+                                  const boards::Board& target) {
   std::vector<Seed> seeds;
   seeds.reserve(all);
-  for (std::uint64_t id = 0; id < all; ++id)
-    seeds.push_back({.workgroup = id,
-                     .next = id + dies < all ? std::optional(id + dies) : std::nullopt,
-                     .across = (id ^ 1U) < all ? std::optional(id ^ 1U) : std::nullopt,
-                     .across_rows = next_row_across(id, grid, dies)});
+  for (std::uint64_t id = 0; id < all; ++id) seeds.push_back(with_neighbours(id, grid, target));
   return seeds;
 }
 
@@ -159,8 +156,7 @@ std::vector<Seed> choose_sample(const std::array<std::uint32_t, 3>& grid, std::u
                                 const boards::Board& target) {
   const std::uint64_t all = std::uint64_t{grid[0]} * grid[1] * grid[2];
   if (all == 0) return {};
-  const auto dies = static_cast<std::uint64_t>(target.xcds);
-  if (all <= most) return every_workgroup(grid, all, dies);
+  if (all <= most) return every_workgroup(grid, all, target);
   constexpr std::uint64_t with_its_neighbours = 4;
   const std::uint64_t seeds = std::min(std::max<std::uint64_t>(most / with_its_neighbours, 1), all);
   constexpr double golden = 0.618;

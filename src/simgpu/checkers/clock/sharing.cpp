@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 #include <ranges>
+#include <set>
 
 #include "boards/board.h"
 
@@ -22,34 +23,26 @@ std::vector<std::uint64_t> as_list(const std::unordered_set<std::uint64_t>& line
   return {lines.begin(), lines.end()};
 }
 
-unsigned count_of(const std::unordered_map<std::uint64_t, unsigned>& readers, std::uint64_t line) {
-  const auto found = readers.find(line);
-  return found == readers.end() ? 1U : found->second;
-}
-
-// The median of how many read each of these lines, of which there is one at least.
-unsigned median_readers(const std::unordered_map<std::uint64_t, unsigned>& readers,
-                        std::span<const std::uint64_t> lines) {
-  std::vector<unsigned> counts;
-  std::ranges::transform(lines, std::back_inserter(counts),
-                         [&](std::uint64_t line) { return count_of(readers, line); });
-  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
-  std::ranges::nth_element(counts, middle);
+// The median over these lines, of which there is one at least; a line that is not known has `otherwise`.
+template <typename Value>
+Value median_of(const std::unordered_map<std::uint64_t, Value>& by_line, std::span<const std::uint64_t> lines,
+                Value otherwise) {
+  std::vector<Value> values;
+  std::ranges::transform(lines, std::back_inserter(values), [&](std::uint64_t line) {
+    const auto found = by_line.find(line);
+    return found == by_line.end() ? otherwise : found->second;
+  });
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
   return *middle;
 }
 
-// The dies that read what a workgroup shares with the one at the same x in the next row.
-unsigned dies_of_rows(const boards::Board& target, const GridShape& shape) {
-  const auto dies = static_cast<std::uint64_t>(target.xcds);
-  const auto in_turn = dies / std::gcd(std::uint64_t{shape.workgroups[0]}, dies);
-  return static_cast<unsigned>(std::min<std::uint64_t>(in_turn, shape.workgroups[1]));
-}
-
-// How many dies read at the same time what neighbours in the first dimension share.
-unsigned dies_that_share(const boards::Board& target, const GridShape& shape) {
-  const auto& grid = shape.workgroups;
-  const std::uint32_t size = grid[0] > 1 ? grid[0] : grid[1] > 1 ? grid[1] : grid[2];
-  return std::min(size, static_cast<std::uint32_t>(target.xcds));
+// The dies of a group of workgroups: so many beside each other in so many rows. Workgroups go round the dies by linear id.
+unsigned dies_of_group(std::uint64_t in_row, std::uint64_t rows, std::uint64_t row_length, std::uint64_t dies) {
+  std::set<std::uint64_t> of_group;
+  for (std::uint64_t row = 0; row < std::min(rows, dies); ++row)
+    for (std::uint64_t x = 0; x < std::min(in_row, dies); ++x) of_group.insert((x + (row * row_length)) % dies);
+  return static_cast<unsigned>(of_group.size());
 }
 
 // The part of a compute unit's workgroups that reads each line: all, or one of the two that stand beside each other.
@@ -94,8 +87,7 @@ LaunchSharing::LaunchSharing(const boards::Board& target, const GridShape& shape
                              std::span<const Seed> seeds, std::span<const WorkgroupTrace> traces, bool spread,
                              const LaunchMemory& memory, unsigned resident)
     : target_(&target), shape_(&shape), rules_(&rules), traces_(traces), memory_(&memory), spread_(spread) {
-  const auto dies = static_cast<std::uint64_t>(target.xcds);
-  by_neighbour_ = by_neighbour(std::min(shape.total(), units_of(target) * resident) / dies);
+  running_ = static_cast<double>(std::min(shape.total(), units_of(target) * resident));
   // A die's compute units get one workgroup each before any of them gets its second, so that the workgroups of one
   // compute unit are as many turns apart as the die has units at work. If that is whole rows, they have the same x.
   rows_side_by_side_ = busy_units_of_die(target, shape.total()) % turns_of_row(shape.workgroups, target) == 0;
@@ -116,8 +108,8 @@ LaunchSharing::LaunchSharing(const boards::Board& target, const GridShape& shape
       spans_.emplace(base, LineRange{.first = first, .end = last + 1});
     }
   }
-  std::vector<Readers> all;
-  for (const Seed& seed : seeds) all.push_back(readers_of(seed));
+  std::vector<Seen> all;
+  for (const Seed& seed : seeds) all.push_back(seen_by_neighbours(seed));
   if (spread) take_from_others(all, seeds);
   for (std::size_t i = 0; i < seeds.size(); ++i) of_seeds_[seeds[i].workgroup] = std::move(all[i]);
 }
@@ -133,51 +125,30 @@ const WorkgroupTrace* LaunchSharing::trace_of(std::optional<std::uint64_t> workg
   return found == traces_.end() || found->workgroup != *workgroup ? nullptr : &*found;
 }
 
-LaunchSharing::ByNeighbour LaunchSharing::by_neighbour(std::uint64_t of_die) const {
-  const auto dies = static_cast<std::uint64_t>(target_->xcds);
-  const std::uint64_t turns = turns_of_row(shape_->workgroups, *target_);
-  const std::uint64_t of_plane = std::uint64_t{shape_->workgroups[0]} * shape_->workgroups[1] / dies;
-  // Two at least were seen, if the die has both at a time.
-  const auto count = [&](std::uint64_t sharers, std::uint64_t apart) {
-    return static_cast<unsigned>(
-        std::clamp<std::uint64_t>(sharers, of_die > apart ? 2 : 1, std::max<std::uint64_t>(of_die, 1)));
-  };
-  return {.next = count(turns == 1 ? of_plane : turns, 1),
-          .plane = count(of_die, 1),
-          .row = count(std::min(of_die, of_plane) / turns, turns),
-          .both = count(of_plane, 1)};
-}
-
-LaunchSharing::Readers LaunchSharing::readers_of(const Seed& seed) const {
-  Readers readers;
+LaunchSharing::Seen LaunchSharing::seen_by_neighbours(const Seed& seed) const {
+  Seen seen;
   const WorkgroupTrace* const trace = trace_of(seed.workgroup);
-  if (trace == nullptr) return readers;
-  const auto lines_of_neighbour = [&](std::optional<std::uint64_t> neighbour) {
-    const WorkgroupTrace* const there = trace_of(neighbour);
-    return there == nullptr ? Lines() : lines_of(*there);
-  };
-  const Lines of_next = lines_of_neighbour(seed.next);
-  const Lines of_row = lines_of_neighbour(seed.row);
-  const Lines of_across = lines_of_neighbour(seed.across);
-  const Lines of_across_rows = lines_of_neighbour(seed.across_rows);
+  if (trace == nullptr) return seen;
   const std::uint64_t plane = std::uint64_t{shape_->workgroups[0]} * shape_->workgroups[1];
   const bool next_plane = seed.next && seed.workgroup / plane != *seed.next / plane;
-  const unsigned by_next = next_plane ? by_neighbour_.plane : by_neighbour_.next;
-  for (const std::uint64_t line : lines_of(*trace)) {
-    const bool in_next = of_next.contains(line);
-    const bool in_row = of_row.contains(line);
-    const unsigned of_die = in_next && in_row ? by_neighbour_.both : in_next ? by_next : in_row ? by_neighbour_.row : 1;
-    if (of_die > 1) readers.die[line] = of_die;
-    const unsigned dies = (of_across.contains(line) ? dies_that_share(*target_, *shape_) : 1) *
-                          (of_across_rows.contains(line) ? dies_of_rows(*target_, *shape_) : 1);
-    if (dies > 1) readers.dies[line] = std::min(dies, static_cast<unsigned>(target_->xcds));
-  }
-  return readers;
+  const bool next_is_row = turns_of_row(shape_->workgroups, *target_) == 1;
+  const auto note = [&](std::optional<std::uint64_t> neighbour, Neighbour as) {
+    const WorkgroupTrace* const there = trace_of(neighbour);
+    if (there == nullptr) return;
+    const Lines lines = lines_of(*there);
+    for (const std::uint64_t line : lines_of(*trace))
+      if (lines.contains(line)) seen[line] |= as;
+  };
+  note(seed.next, next_plane ? in_next_plane : next_is_row ? in_row : in_next);
+  note(seed.row, in_row);
+  note(seed.across, across_x);
+  note(seed.across_rows, across_rows);
+  return seen;
 }
 
 // A seed at the end of a group has a neighbour that reads other lines: the last head of those that share keys, for
 // example. Where others of the sample see that an allocation is shared, its part is shared like theirs.
-void LaunchSharing::take_from_others(std::vector<Readers>& all, std::span<const Seed> seeds) const {
+void LaunchSharing::take_from_others(std::vector<Seen>& all, std::span<const Seed> seeds) const {
   constexpr double majority = 0.5;
   std::map<std::uint64_t, std::vector<std::vector<std::uint64_t>>> by_base;  // the lines of each seed
   for (std::size_t i = 0; i < seeds.size(); ++i) {
@@ -190,18 +161,19 @@ void LaunchSharing::take_from_others(std::vector<Readers>& all, std::span<const 
     }
   }
   for (const auto& [base, lines] : by_base) {
-    for (Counts Readers::* const which : {&Readers::die, &Readers::dies}) {
-      const auto part = [&](std::size_t i) {
-        const Counts& counts = all[i].*which;
-        const auto shared = std::ranges::count_if(lines[i], [&](std::uint64_t line) { return counts.contains(line); });
-        return lines[i].empty() ? 0 : static_cast<double>(shared) / static_cast<double>(lines[i].size());
+    for (const unsigned neighbour : {in_next, in_row, in_next_plane, across_x, across_rows}) {
+      const auto is_seen = [&](std::size_t i) {
+        const auto shared = std::ranges::count_if(lines[i], [&](std::uint64_t line) {
+          const auto seen = all[i].find(line);
+          return seen != all[i].end() && (seen->second & neighbour) != 0;
+        });
+        return static_cast<double>(shared) > majority * static_cast<double>(lines[i].size());
       };
-      std::optional<unsigned> seen;
-      for (std::size_t i = 0; i < lines.size() && !seen; ++i)
-        if (part(i) > majority) seen = median_readers(all[i].*which, lines[i]);
-      for (std::size_t i = 0; seen && i < lines.size(); ++i)
-        if (part(i) <= majority)
-          for (const std::uint64_t line : lines[i]) (all[i].*which)[line] = *seen;
+      const auto of_base = std::views::iota(std::size_t{0}, lines.size());
+      if (std::ranges::none_of(of_base, is_seen)) continue;
+      for (const std::size_t i : of_base)
+        if (!is_seen(i))
+          for (const std::uint64_t line : lines[i]) all[i][line] |= neighbour;
     }
   }
 }
@@ -217,21 +189,70 @@ double LaunchSharing::lines_read(std::uint64_t base, const LinesOfAllocation& he
   return touched < of_many_arrays * all ? touched : all;
 }
 
-// What all workgroups read of an allocation over what there is to read says how many read a line in the mean. No more
-// share it; neighbours say who they are, and not where their group ends.
-void LaunchSharing::limit_to_mean_readers(Readers& readers, const Lines& lines, double workgroups) const {
+// A workgroup beside another reads the line too, so that a group of them has it: `readers` in all, in each row that has
+// readers as many. How many of the group are on a die, their ids say.
+LaunchSharing::Sharers LaunchSharing::of_group(unsigned seen, double readers) const {
+  const double x = shape_->workgroups[0];
+  const double y = shape_->workgroups[1];
+  const bool by_rows = (seen & (in_row | across_rows)) != 0;
+  const double all_rows = by_rows ? y : 1;
+  const double in_row = std::clamp(std::round(readers / all_rows), 2.0, std::max(x, 2.0));
+  const double rows = std::clamp(std::round(readers / in_row), 1.0, all_rows);
+  const unsigned dies = dies_of_group(static_cast<std::uint64_t>(in_row), static_cast<std::uint64_t>(rows),
+                                      shape_->workgroups[0], static_cast<std::uint64_t>(target_->xcds));
+  // The GPU may have no more than a part of the rows at a time.
+  const double at_a_time = std::min(running_ / (by_rows ? x * y : x), 1.0);
+  return {.of_die = in_row * rows * at_a_time / dies, .dies = static_cast<double>(dies)};
+}
+
+// `readers`: of a line, in the mean of all lines of its allocation. No more share it; neighbours say who they are, and
+// not where their group ends.
+LaunchSharing::Sharers LaunchSharing::sharers_of(unsigned seen, double readers) const {
+  const double all_dies = target_->xcds;
+  const double on_die_at_a_time = std::max(running_ / all_dies, 1.0);
+  Sharers sharers;
+  if ((seen & across_x) != 0 && (seen & in_next_plane) == 0) {
+    sharers = of_group(seen, readers);
+  } else {
+    const auto turns = static_cast<double>(turns_of_row(shape_->workgroups, *target_));
+    const auto [x, y, z] = shape_->workgroups;
+    const double of_plane = static_cast<double>(x) * y / all_dies;
+    if ((seen & in_next_plane) != 0) {
+      sharers.of_die = on_die_at_a_time;
+    } else if ((seen & in_next) != 0) {
+      sharers.of_die = (seen & in_row) != 0 ? of_plane : std::min(turns, of_plane);
+    } else if ((seen & in_row) != 0) {
+      sharers.of_die = std::min(on_die_at_a_time, of_plane) / turns;
+    }
+    sharers.of_die = std::min(sharers.of_die, readers);
+    const double rows_apart =
+        (seen & across_rows) != 0 ? dies_of_group(1, y, x, static_cast<std::uint64_t>(target_->xcds)) : 1;
+    const double most = (seen & across_x) != 0 ? all_dies : rows_apart;
+    sharers.dies = std::min(most, readers / std::max(sharers.of_die, 1.0));
+  }
+  return {.of_die = std::clamp(sharers.of_die, 1.0, on_die_at_a_time), .dies = std::max(sharers.dies, 1.0)};
+}
+
+// What `workgroups` read of an allocation over what there is to read says how many read a line in the mean.
+LaunchSharing::Readers LaunchSharing::readers_of(const Seen& seen, const Lines& lines, double workgroups) const {
+  Readers readers;
+  const auto add = [&](std::uint64_t line, unsigned neighbours, double most) {
+    const auto [of_die, dies] = sharers_of(neighbours, most);
+    readers.die.erase(line);
+    readers.dies.erase(line);
+    if (of_die > 1) readers.die[line] = of_die;
+    if (dies > 1) readers.dies[line] = dies;
+  };
+  for (const auto& [line, neighbours] : seen) add(line, neighbours, workgroups);
   for (const auto& [base, here] : by_allocation_of(as_list(lines))) {
     const auto mean = lines_by_base_.find(base);
     const double of_workgroup = mean == lines_by_base_.end() ? static_cast<double>(here.lines.size()) : mean->second;
     const double mean_readers = workgroups * of_workgroup / lines_read(base, here);
-    const auto most = static_cast<unsigned>(std::max(std::round(mean_readers), 2.0));  // two were seen
-    for (const std::uint64_t line : here.lines) {
-      const unsigned of_die = std::min(count_of(readers.die, line), most);
-      const unsigned dies = std::clamp(most / of_die, 1U, count_of(readers.dies, line));
-      if (of_die > 1) readers.die[line] = of_die;
-      if (readers.dies.contains(line)) readers.dies[line] = dies;
-    }
+    const double most = std::max(std::round(mean_readers), 2.0);  // two were seen
+    for (const std::uint64_t line : here.lines)
+      if (const auto by = seen.find(line); by != seen.end()) add(line, by->second, most);
   }
+  return readers;
 }
 
 // What stands beside the seed's workgroup has lines of its own, and no trace shows who else reads them. Where it has as
@@ -250,8 +271,8 @@ void LaunchSharing::add_lines_beside(Readers& readers, const Lines& lines, const
     const auto [fewer, more] = std::minmax(here->second.lines.size(), there.lines.size());
     constexpr std::size_t part = 8;
     if (more - fewer > more / part) continue;
-    for (Counts* const counts : {&readers.die, &readers.dies}) {
-      const unsigned median = median_readers(*counts, here->second.lines);
+    for (ReadersByLine* const counts : {&readers.die, &readers.dies}) {
+      const double median = median_of(*counts, here->second.lines, 1.0);
       if (median == 1) continue;
       for (const std::uint64_t line : there.lines) (*counts)[line] = median;
     }
@@ -261,13 +282,13 @@ void LaunchSharing::add_lines_beside(Readers& readers, const Lines& lines, const
 // Adds lines that others read without a neighbour showing it, as when each gathers what it needs from all of an array.
 // `of_die` workgroups are on a die at a time; if they read as much of an array as this one, each line has so many
 // readers in the mean.
-void LaunchSharing::add_gathered(Counts& readers, const PartsByLine& lines, double of_die) const {
+void LaunchSharing::add_gathered(ReadersByLine& readers, const PartsByLine& lines, double of_die) const {
   const auto keys = lines | std::views::keys;
   for (const auto& [base, here] : by_allocation_of(std::vector<std::uint64_t>(keys.begin(), keys.end()))) {
     double read = 0;  // by a workgroup
     for (const std::uint64_t line : here.lines) read += lines.at(line);
-    const auto of_line = static_cast<unsigned>(std::min(read / lines_read(base, here), 1.0) * of_die);
-    if (of_line < 2) continue;
+    const double of_line = std::min(read / lines_read(base, here), 1.0) * of_die;
+    if (of_line <= 1) continue;
     for (const std::uint64_t line : here.lines) readers[line] = std::max(readers[line], of_line);
   }
 }
@@ -292,11 +313,15 @@ Neighbours LaunchSharing::neighbours_of_unit(const Seed& seed, std::span<const W
   const Lines lines = lines_of(*residents.front());
   const Lines beside = resident > 1 ? lines_of(*residents[1]) : Lines();
   const auto known = of_seeds_.find(seed.workgroup);
-  Readers readers = known == of_seeds_.end() ? Readers() : known->second;
-  limit_to_mean_readers(readers, lines, static_cast<double>(spread_ ? shape_->total() : alike));
+  const double workgroups = static_cast<double>(spread_ ? shape_->total() : alike);
+  Readers readers = readers_of(known == of_seeds_.end() ? Seen() : known->second, lines, workgroups);
   if (resident > 1) add_lines_beside(readers, lines, beside);
   const PartsByLine of_unit = parts_of_unit(lines, resident > 1 ? &beside : nullptr);
-  add_gathered(readers.die, of_unit, static_cast<double>(running_on_die(*target_, alike, resident)));
+  const auto running = static_cast<double>(std::min(alike, units_of(*target_) * resident));
+  const double of_die = std::max<double>(running / target_->xcds, resident);
+  add_gathered(readers.die, of_unit, of_die);
+  // Behind full rounds, or where few are busy, a die has fewer at a time.
+  for (double& count : readers.die | std::views::values) count = std::min(count, of_die);
   const double workgroups_of_die = std::ceil(static_cast<double>(shape_->total()) / static_cast<double>(target_->xcds));
   neighbours.in_l2 =
       left_in_l2(*memory_, of_unit, readers.die, workgroups_of_die, rules_->l2_bytes.value / rules_->line.value);
@@ -318,7 +343,8 @@ std::optional<double> LaunchSharing::shared_part(const Seed& seed) const {
   if (trace == nullptr || (trace_of(seed.next) == nullptr && trace_of(seed.row) == nullptr)) return std::nullopt;
   const Lines lines = lines_of(*trace);
   if (lines.empty()) return 0;
-  return static_cast<double>(of_seeds_.at(seed.workgroup).die.size()) / static_cast<double>(lines.size());
+  const Readers readers = readers_of(of_seeds_.at(seed.workgroup), lines, static_cast<double>(shape_->total()));
+  return static_cast<double>(readers.die.size()) / static_cast<double>(lines.size());
 }
 
 }  // namespace wavejit::simgpu::clock

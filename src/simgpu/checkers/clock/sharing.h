@@ -58,27 +58,33 @@ class LaunchSharing {
 
  private:
   using Lines = std::unordered_set<std::uint64_t>;
-  using Counts = std::unordered_map<std::uint64_t, unsigned>;  // readers by line
-  // Readers of a seed's lines: workgroups of its die, and dies.
-  struct Readers {
-    Counts die;
-    Counts dies;
+  // Which neighbours of a workgroup read a line that it reads.
+  enum Neighbour : unsigned {
+    in_next = 1U,        // the next of the die, in the same row or nearly
+    in_row = 2U,         // the next row's of the die: the same x and z
+    in_next_plane = 4U,  // the next of the die, which has another z
+    across_x = 8U,       // the one beside it, on another die
+    across_rows = 16U,   // the next row's, on another die
   };
-  // How many of the workgroups that a die has at a time read a line, by which neighbours read it.
-  struct ByNeighbour {
-    unsigned next = 1;   // the next of the die alone: a row's
-    unsigned plane = 1;  // the next of the die, which has another z
-    unsigned row = 1;    // the next row alone: those of the same x and z
-    unsigned both = 1;   // those of the same z
+  using Seen = std::unordered_map<std::uint64_t, unsigned>;  // neighbours by line
+  // Readers of a line, in the mean of those of its kind: workgroups of a die that read it at a time, and dies.
+  struct Sharers {
+    double of_die = 1;
+    double dies = 1;
+  };
+  struct Readers {
+    ReadersByLine die;
+    ReadersByLine dies;
   };
 
-  ByNeighbour by_neighbour(std::uint64_t of_die) const;
-  Readers readers_of(const Seed& seed) const;
-  void take_from_others(std::vector<Readers>& all, std::span<const Seed> seeds) const;
-  void limit_to_mean_readers(Readers& readers, const Lines& lines, double workgroups) const;
+  Seen seen_by_neighbours(const Seed& seed) const;
+  void take_from_others(std::vector<Seen>& all, std::span<const Seed> seeds) const;
+  Sharers of_group(unsigned seen, double readers) const;
+  Sharers sharers_of(unsigned seen, double readers) const;
+  Readers readers_of(const Seen& seen, const Lines& lines, double workgroups) const;
   double lines_read(std::uint64_t base, const LinesOfAllocation& here) const;
   void add_lines_beside(Readers& readers, const Lines& lines, const Lines& beside) const;
-  void add_gathered(Counts& readers, const PartsByLine& lines, double of_die) const;
+  void add_gathered(ReadersByLine& readers, const PartsByLine& lines, double of_die) const;
   std::map<std::uint64_t, LinesOfAllocation> by_allocation_of(std::span<const std::uint64_t> lines) const;
 
   const boards::Board* target_;
@@ -87,11 +93,11 @@ class LaunchSharing {
   std::span<const WorkgroupTrace> traces_;
   const LaunchMemory* memory_;
   bool spread_;
-  ByNeighbour by_neighbour_;
+  double running_ = 1;                                       // workgroups that the GPU has at a time
   bool rows_side_by_side_ = false;                           // on a compute unit
   std::map<std::uint64_t, LineRange> spans_;                 // what traces touch, by the allocation's base
   double beyond_spans_ = 1;                                  // what the launch touches over that
-  std::unordered_map<std::uint64_t, Readers> of_seeds_;      // by the seed's workgroup
+  std::unordered_map<std::uint64_t, Seen> of_seeds_;         // by the seed's workgroup
   std::unordered_map<std::uint64_t, double> lines_by_base_;  // of a traced workgroup, in the mean
 };
 
