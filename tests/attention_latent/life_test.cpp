@@ -471,5 +471,20 @@ TEST_F(LatentLife, AutoCutsShortLists) {
   EXPECT_EQ(runs(200), 1U) << "800 runs of 256 places";
 }
 
+// 65 sequences of 128 heads: as many workgroups of 64 rows as half the compute units, however many chunks a run has.
+TEST_F(LatentLife, RowsOfAWorkgroupFollowTheRunsThatTheCallAsksFor) {
+  const auto engine = make_engine("gfx950");
+  const auto rows = [&](std::int64_t batch, std::int32_t splits) {
+    const Arguments call = call_of({.heads = 128, .batch = batch, .rows = 1, .keys = 8192, .splits = splits});
+    const auto problem = attention_latent::check(&call);
+    EXPECT_TRUE(problem) << problem.error().detail;
+    return attention_latent::plan_splits(*problem, engine->target_row()).rows;
+  };
+  EXPECT_EQ(rows(65, 1), attention_latent::Rows::r64);
+  EXPECT_EQ(rows(64, 2), attention_latent::Rows::r64) << "256 runs";
+  EXPECT_EQ(rows(65, 2), attention_latent::Rows::r128) << "260 runs";
+  EXPECT_EQ(rows(65, 0), attention_latent::Rows::r128) << "the planner may cut each of eight chunks off";
+}
+
 }  // namespace
 }  // namespace wavejit::tests

@@ -83,7 +83,7 @@ class Described final : public families::DescribedBy<ProblemDescriptor> {
     return {{.label = "splits", .text = describe(plan_splits(problem, board), problem, board)}};
   }
   // The first calls of a sequence have few keys and split none; a captured call without a workspace never splits. A call
-  // of few sequences has fewer rows a workgroup (splits.h).
+  // of few sequences has fewer rows a workgroup than one of many (splits.h).
   std::vector<std::unique_ptr<DescribedProblem>> of_single_lengths() const override {
     std::vector<std::unique_ptr<DescribedProblem>> all;
     const LatentProblem problem = descriptor_.problem();
@@ -105,11 +105,15 @@ class Described final : public families::DescribedBy<ProblemDescriptor> {
     };
     add(descriptor_);
     if (problem.shape.rows != Rows::r128) return all;
-    ProblemDescriptor few = descriptor_;
-    few.batch = 1;
-    for (auto* lengths : {&few.query_lengths, &few.key_lengths})
-      if (!lengths->empty()) lengths->resize(1);
-    add(std::move(few));
+    constexpr std::int64_t few = 1;
+    constexpr std::int64_t many = 1024;  // more than compute units of any board
+    for (const std::int64_t batch : {few, many}) {
+      ProblemDescriptor other = descriptor_;
+      other.batch = batch;
+      for (auto* lengths : {&other.query_lengths, &other.key_lengths})
+        if (!lengths->empty()) lengths->resize(static_cast<std::size_t>(batch), lengths->front());
+      add(std::move(other));
+    }
     return all;
   }
   bool has_range() const override { return false; }

@@ -40,11 +40,14 @@ std::uint64_t places_of(const boards::Board& board) {
   return static_cast<std::uint64_t>(board.compute_units);  // two tiles of keys fill the LDS of one
 }
 
-// Where half as many rows, each chunk a run, leave compute units idle, twice as many workgroups take less time. Beyond
-// that a key is read once for twice the rows.
+// Where half as many rows, each chunk a run or as many runs as the call asks for, leave compute units idle, twice as many
+// workgroups take less time. Beyond that a key is read once for twice the rows.
 Rows rows_of(const LatentProblem& problem, const boards::Board& board) {
   if (problem.shape.rows != Rows::r128) return problem.shape.rows;
-  const bool has_places = workgroups_of(problem, problem.batch, Rows::r64) * chunks_of(problem) <= places_of(board);
+  const std::uint64_t chunks = chunks_of(problem);
+  const bool asked = problem.splits != 0 && problem.second_top_k == 0;
+  const std::uint64_t runs = asked ? std::min<std::uint64_t>(problem.splits, chunks) : chunks;
+  const bool has_places = workgroups_of(problem, problem.batch, Rows::r64) * runs <= places_of(board);
   return has_places ? Rows::r64 : most_rows(problem.shape, board);
 }
 
