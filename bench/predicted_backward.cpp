@@ -96,16 +96,7 @@ std::string row_text(const Task& task, const LaunchPrediction& prediction) {
 constexpr std::string_view on_one_clock = R"(
 ## On one clock
 
-AITER's own code objects with 16-bit atomic additions, timed from outside. Its assembly was tuned on the GPU, ours on this very clock.
-
-**Whole calls, by the clock of revision 3e92f55.** The clock has changed since, so theirs is of an earlier one:
-
-| target | batch | heads | dim | mask | rows and keys | ours | AITER's call, 3e92f55 | ours over it |
-|---|---|---|---|---|---|---|---|---|
-)";
-
-constexpr std::string_view on_todays_clock = R"(
-**Their main kernel alone, by today's clock** ([aiter_backward.json](aiter_backward.json)). Ours is the whole call. Theirs also launches a kernel for delta before and one behind that brings dQ into order,
+AITER's own code objects with 16-bit atomic additions: their main kernel ([aiter_backward.json](aiter_backward.json)) beside our whole call. Its assembly was tuned on the GPU, ours on this very clock. Theirs also launches a kernel for delta before and one behind that brings dQ into order,
 and PyTorch adds up dK and dV of the query heads of a group, which are 16-bit there: what these take is not in the figure.
 
 | target | batch | heads | dim | mask | rows and keys | ours | AITER's main kernel | ours over it |
@@ -247,10 +238,9 @@ int predict_backward(const PageRequest& request) {
   std::vector<std::size_t> numbers;
   for (const Table& table : tables)
     for (const Task& task : table.tasks) numbers.push_back(number_of(*task.target, task.shape));
-  for (const auto* calls : {&bench::aiter_backward_calls(), &bench::aiter_backward_kernels()})
-    for (const AiterCall& call : *calls)
-      for (const boards::Board& target : boards::complete_products())
-        if (target.id == call.target) numbers.push_back(number_of(target, call.shape));
+  for (const AiterCall& call : bench::aiter_backward_kernels())
+    for (const boards::Board& target : boards::complete_products())
+      if (target.id == call.target) numbers.push_back(number_of(target, call.shape));
   for (const boards::Board& target : boards::complete_products())
     for (const Beside& of : beside) {
       numbers.push_back(launches.size());
@@ -269,8 +259,6 @@ int predict_backward(const PageRequest& request) {
   }
   std::string text(introduction);
   text += on_one_clock;
-  for (const AiterCall& call : bench::aiter_backward_calls()) text += clock_row(call, (*predictions)[numbers[at++]]);
-  text += on_todays_clock;
   for (const AiterCall& call : bench::aiter_backward_kernels()) text += clock_row(call, (*predictions)[numbers[at++]]);
   text += of_tables;
   text += with_a_bias;

@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <random>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -352,19 +350,6 @@ std::string page(const std::vector<Task>& tasks, const std::vector<SmallTask>& s
   return text;
 }
 
-// Every row must stand in the file.
-int check_rows(const std::vector<std::string>& rows, const char* file) {
-  std::ostringstream known;
-  known << std::ifstream(file).rdbuf();
-  int code = rows.empty() ? 1 : 0;
-  for (const std::string& row : rows) {
-    if (known.str().contains(row)) continue;
-    fmt::print(stderr, "{} has no such row; {} writes it anew. Today:\n{}", file, command, row);
-    code = 1;
-  }
-  return code;
-}
-
 }  // namespace
 
 namespace wavejit::bench {
@@ -406,7 +391,7 @@ int predict_decode(const PageRequest& request) {
     const std::size_t before_captured = before_mixed + (mixed.size() * Mixed::calls);
     for (std::size_t i = 0; i < captured.size(); ++i)
       rows.push_back(row_text(captured[i], of_row<Captured>(*predictions, before_captured, i)));
-    return check_rows(rows, request.file);
+    return bench::check_rows(rows, request.file, command);
   }
   return bench::check_or_print(page(tasks, small, mixed, captured, *predictions), request.file, command);
 }

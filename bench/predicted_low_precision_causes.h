@@ -53,39 +53,25 @@ cycles for the branch that asks for a mask, 20 for a lane swap and 30 at its bar
 )";
 
 inline constexpr std::string_view causes_of_integers =
-    R"(Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. At 8,192 rows, 16/4 heads, no mask, `wavejit profile` said of bf16 627,918 cycles, by an earlier clock, which is 1,226 for a tile of a wave: 1,024 of matrix pipe, and 82 % of it, 1,005, of the vector port. With keys in int8
+    R"(Q and K in int8 (`qk=i8`) have no dual-wave kernel: the goal of 1.1 times bf16 is out of its reach, whatever its canon. A tile of a wave in bf16, which takes some 1,226 cycles, has 1,024 of matrix pipe, and 1,005 of the vector port. With keys in int8
 the pipe has 768. The port has 256 more (32 conversions of sums and 32 multiplications by a row's scale, of 4 cycles each): 1,261, more than all of a bf16 tile, before it ever waits. Sums that start at 0x4B400000, so that one multiply-add is conversion and multiplication, have 1,133; a scale that only the exponent's
 multiply-add sees has 1,005, and at the 83 % that ports reach 1.01 times bf16. The first changes scores, the second how a row is told its maximum; by hand, neither was built. The generic kernel takes half as long again as bf16's dual-wave kernel (0.67 in the table), so int8 queries are for what has them already, not for speed.
 
 By `wavejit profile` of 8,192 rows without a mask on gfx950: the generic kernel takes 176 vector registers, and two workgroups of 4 waves share a compute unit; they wait for the matrix pipe (14 % of their time), LDS (10 %), barriers and the vector port (9 % each), and both pipes stand
-still in between: matrix 39 %, vector port 55 %. In bf16 that kernel takes some 1,005,000 cycles with the pipe busy for 50 %; bf16's dual-wave kernel is what integers are held against here, and a pipeline that overlaps tiles is not built for them.
+still in between: matrix 39 %, vector port 55 %. In bf16 that kernel has the pipe busy for 50 %; bf16's dual-wave kernel is what integers are held against here, and a pipeline that overlaps tiles is not built for them.
 )";
 
-inline constexpr std::string_view latent_attention_of_low_precision =
-    R"(
-## Latent attention
+inline constexpr std::string_view causes_of_latent_bytes =
+    R"(The first rows walk all keys of 64 sequences, those with `top_k=` the 2,048 keys of one token, for which others publish 6.5 µs over rows of 656 bytes. How they work: [low-precision.md](../docs/low-precision.md#latent-attention).
 
-By `wavejit profile`, one call at a time, by the clock as it was before 29 November 2026; not printed anew with this page. More, and what the lists do: [low-precision.md](../docs/low-precision.md#latent-attention).
+**Rows of 656 bytes** take 176 instructions a tile more than rows of 584. There one conversion widens two numbers and multiplies them by a power of two; here it takes three instructions, since a scale of any size has to be multiplied in f32 and rounded to bf16. A workgroup has four waves, one a SIMD, and is alone on its compute unit by its
+registers (400), so that nothing runs beside a wave that waits. No unit is full: `wavejit profile` says how busy each is, and what waves wait for. Tried: the table's entry by a vector load a tile before it is needed, in place of a scalar one that every tile waits for: 0.9 % fewer cycles; waits for a full queue and for barriers take
+its place. It is not in. `splits=8`, whose workgroups begin twice, took 9 % more.
 
-| gfx950, bf16 queries | walk, cycles | bytes a cycle | of 2,500 | goal |
-|---|---|---|---|---|
-| 16 heads, 64 sequences of 8,192 keys, one scale | 140,229 | 2,154 | 86 % | ≥ 80 % of memory |
-| the same, rows of 656 bytes, pages of 64 | 190,471 | 1,806 | 72 % | ≥ 80 % of memory: missed |
-| the same, rows of 584 bytes, pages of 64 | 151,915 | 2,015 | 80.6 % | ≥ 80 % of memory |
-| 128 heads, 64 sequences of 4,096 keys, one scale | 140,543 | 1,074 | 43 % | ≥ 1,100 bytes a cycle: missed |
-| a list of 2,048 keys of one token, 16 heads, one scale | 42,731 with the merge | – | – | ≤ 6.5 µs, as published: missed, 17.8 µs; 15.9 in two launches without the wait between them |
-| the same, rows of 656 bytes | 60,245 with the merge | – | – | missed, 25.1 µs |
-| the same, rows of 584 bytes | 50,199 with the merge | – | – | missed, 20.9 µs |
+**128 heads**: the query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need. What keeps matrix pipes from more is the start and the end, where a full queue holds the query's loads and the parts' stores. Tried without gain: all 128 rows of the query through LDS
+before the first key, 2.4 % more; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
 
-Rows of 656 bytes would have to walk in 171,966 cycles. A workgroup has four waves, one a SIMD, and is alone on its compute unit by its registers (400); nothing runs beside a wave that waits. A tile takes 5,950 cycles, of which a wave issues about 60 %: 843 instructions, 176 more than over 584 bytes. There one conversion widens two numbers and multiplies
-them by a power of two; here it takes three instructions, since a scale of any size has to be multiplied in f32 and rounded to bf16. The rest are waits: for its own last instruction 13 %, the matrix pipe 8 %, the table's entry 5 %, a full queue of loads 5 %, LDS 5 %, barriers 4 %. No unit is full: LDS is busy for 49 %, the vector port for 41 %, vector memory for 36 %, matrix pipes
-for 28 %; both of a SIMD stand still for 28 %. Tried: the table's entry by a vector load a tile before it is needed, in place of a scalar one that every tile waits for: 188,807 cycles, 0.9 % fewer; waits for a full queue (5 % before, 8 %) and barriers (4 %, 6 %) take its place. Left as it was. `splits=8`, whose workgroups begin twice, takes 207,682.
-Rows of 584 bytes: 4,747 cycles a tile, 667 instructions; LDS 51 %, port 41 %, matrix pipes 33 %, and the same kinds of waits (own interval 15 %, a full queue 6 %, LDS, the matrix pipe and the table's entry 5 % each, barriers 4 %).
-
-With 128 heads the goal would be 137,268 cycles, 2.3 % fewer. The query, 38 MB, and the parts, 68 MB, are as many bytes as with 16 bits, and 136 products a tile take the time that its keys need: matrix pipes are busy for 50 %, in the middle half of a unit's time for 68 %, and what keeps them from it is the start and the end. A full queue of the query's loads and the parts' stores takes 18 %
-of wave time. Tried there without gain: all 128 rows of the query through LDS before the first key, 143,899 cycles; three tiles of LDS in place of four, 1.3 % more; two, 4.8 %.
-Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. A list of 2,048 keys misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart: in one launch over one scale a wave waits for memory 11 % of its time, at barriers 7 %, for scalar loads, its own interval and a full queue
-6 % each, and issues for more than half of it, since four waves share what a chunk has to do; eight would halve that ([predicted_latent.md](predicted_latent.md#lists-of-2048-keys-in-8-bits)).
+**A list of one token** misses its goal by its start, one wait after another to the first key, and by tiles that arrive a latency apart. Rows with scales are multiplied, rounded and written to LDS, 32 rows a workgroup, since registers of more spill. Four waves share what a chunk has to do; eight would halve that.
 )";
 
 }  // namespace wavejit::bench

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -171,21 +169,6 @@ std::string page(const std::vector<Task>& tasks, const std::vector<LaunchPredict
   return text;
 }
 
-// Every row must stand in the file.
-int check_rows(const std::vector<Task>& tasks, const std::vector<LaunchPrediction>& predictions, const char* file) {
-  std::ostringstream known;
-  known << std::ifstream(file).rdbuf();
-  int code = tasks.empty() ? 1 : 0;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const std::string row = row_text(tasks[i], predictions[i]);
-    if (known.str().contains(row)) continue;
-    fmt::print(stderr, "{} has no such row; {} writes it anew. Today, on {}:\n{}", file, command, tasks[i].target->id,
-               row);
-    code = 1;
-  }
-  return code;
-}
-
 }  // namespace
 
 namespace wavejit::bench {
@@ -208,7 +191,11 @@ int predict_shapes(const PageRequest& request) {
     fmt::print(stderr, "{}\n", predictions.error().what);
     return 1;
   }
-  if (!request.words.empty()) return check_rows(tasks, *predictions, request.file);
+  if (!request.words.empty()) {
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < tasks.size(); ++i) rows.push_back(row_text(tasks[i], (*predictions)[i]));
+    return bench::check_rows(rows, request.file, command);
+  }
   return bench::check_or_print(page(tasks, *predictions), request.file, command);
 }
 

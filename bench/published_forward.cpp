@@ -69,22 +69,6 @@ const std::vector<PublishedBlock>& published_backward() {
   return blocks;
 }
 
-const std::vector<AiterCall>& aiter_backward_calls() {
-  static const std::vector<AiterCall> calls = [] {
-    std::vector<AiterCall> all;
-    try {
-      const auto file = nlohmann::json::parse(std::ifstream(WAVEJIT_PUBLISHED_BACKWARD));
-      for (const auto& row : file.at("aiter_on_the_clock").at("rows"))
-        all.push_back({.target = row.at(0), .shape = shape_of(row.at(1)), .cycles = row.at(2)});
-    } catch (const nlohmann::json::exception& error) {
-      fmt::print(stderr, "{}: {}\n", WAVEJIT_PUBLISHED_BACKWARD, error.what());
-      std::exit(1);
-    }
-    return all;
-  }();
-  return calls;
-}
-
 const std::vector<AiterCall>& aiter_backward_kernels() {
   static const std::vector<AiterCall> kernels = [] {
     std::vector<AiterCall> all;

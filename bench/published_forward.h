@@ -46,14 +46,12 @@ struct PublishedBlock {
 const std::vector<PublishedBlock>& published_forward();
 const std::vector<PublishedBlock>& published_backward();
 
-// Whole backward calls of AITER's code objects, timed from outside by the clock of an earlier revision.
+// AITER's code objects of gradients, their main kernel alone, timed from outside (bench/aiter_clock.py --backward).
 struct AiterCall {
   std::string target;
   PublishedShape shape;
   double cycles = 0;
 };
-const std::vector<AiterCall>& aiter_backward_calls();
-// Their main kernel alone, by today's (bench/aiter_clock.py --backward).
 const std::vector<AiterCall>& aiter_backward_kernels();
 
 }  // namespace wavejit::bench
