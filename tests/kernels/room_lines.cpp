@@ -37,6 +37,7 @@ struct Walk {
   Pipeline pipeline = Pipeline::generic;
   int tile_queries = 128;
 };
+constexpr int rows_of_few = 32;
 
 std::vector<Walk> walks_of(const targets::Target& target) {
   std::vector<Walk> walks;
@@ -45,9 +46,10 @@ std::vector<Walk> walks_of(const targets::Target& target) {
   return walks;
 }
 
-// The dims of each class that need most: padded ones with as many pieces as whole ones.
-constexpr HeadDims dims_of_classes[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256},
-                                        {56, 56}, {120, 120}, {184, 120}, {248, 248}};
+// The dims of each class that need most: padded ones with as many pieces as whole ones, and 40, which has a piece less than
+// 56: in pages, where addresses need more than dims do, its kernels spill where those of 56 do not.
+constexpr HeadDims dims_of_classes[] = {{64, 64}, {128, 128}, {192, 128}, {256, 256}, {56, 56},
+                                        {40, 40}, {120, 120}, {184, 120}, {248, 248}};
 
 // Floats of 8 bits are all widened by one kind of instruction, and integers by others: in the dual-wave pipeline now these
 // and now those take a few registers more.
@@ -342,7 +344,12 @@ std::vector<RoomKernels> all_room_kernels(const targets::Target& target) {
           const std::string line = room_line(spec, target);
           if ((numbers.query_fp32 && !line.contains("q32")) || !has_kernel(spec, target)) continue;
           Line& known = lines.try_emplace(line, keys).first->second;
-          if (known.keys == keys) known.plains.push_back(spec);
+          if (known.keys != keys) continue;
+          known.plains.push_back(spec);
+          // Kernels of sequences with few rows: the limit is a scalar that lives through the walk.
+          ForwardKernel few = spec;
+          few.rows = QueriesOf::few;
+          if (walk.tile_queries == rows_of_few && has_kernel(few, target)) known.plains.push_back(few);
         }
   std::vector<RoomKernels> all;
   all.reserve(lines.size());
