@@ -95,17 +95,14 @@ repositories.
 * **gfx1201** issues in its own way: a SIMD is looked at every cycle, vector and matrix instructions stand in one queue in order, pairs (VOPD)
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines on their way.** A request for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
-* **Lines of several workgroups.** Two neighbours on the die are traced: the next one in the die's part of a row of the grid, and the nearest at the same x and z. A line that both read is
-  fetched once, and each waits for it as long as it would alone: they are taken to ask at the same time. So heads that take turns on a die share nothing with each other, and each head shares all
-  its lines with its other query blocks.
-  * An array is an allocation, or the part that the launch touches of one that is more than twice as large. If a die's workgroups together read more lines of an array than it has, as when each
-    gathers from all of it, its lines have several readers, too.
-  * No line has more readers than the mean: lines of the array that all workgroups read ÷ lines of the array.
-  * If one sampled workgroup shares more than half of its lines of an array, the whole sample shares the array. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
+* **Lines of several workgroups.** Up to four neighbours of a workgroup are traced: the next one in the die's part of a row of the grid, the nearest of the die at the same x and z, the one beside it, and the next row's, which are on other dies.
+  Lines that both read say who shares: a die fetches such a line once for all of its workgroups that have it, each waits for it as long as it would alone (they are taken to ask at the same time), and a line of several dies comes from memory once; the others find it in the last level cache.
+  * How many share it is what all workgroups read of its array ÷ the array: an allocation, or the part that the launch touches of one that is more than twice as large. Seven heads in each of two rows are 14 readers; their ids say that they lie on eight dies, so that a die has 1.75 of them in the mean and fetches
+    a line for each of these. Of ten heads on eight dies a die has 1.25.
+  * A die has no more readers of a line at a time than workgroups. If these together read more lines of an array than it has, as when each gathers from all of it, its lines have several readers, too.
+  * If one sampled workgroup shares more than half of its lines of an array with a neighbour, the whole sample does. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
   * The workgroup beside the sampled one on its compute unit has lines of its own. They are shared as the sampled one's own are, if both have as many of the array, within an eighth.
   * Lines of one workgroup have its equal part of L2; lines of several have all of it.
-  * Two workgroups side by side on two dies read a common line from memory once: the second finds it in the last level cache. A workgroup and the next row's of its x do so, too, where these are
-    on two dies: nine heads go round eight dies, and each die reads each head.
 * **Stores.** What is written stays in L2, as far as the compute unit's part of L2 reaches. It goes back to memory when memory has nothing else to do. Writes beyond that
   part wait. No workgroup takes less time than memory needs for its reads and writes, and a launch ends when all is written. Neither does it take less than L1, L2, an address unit or LDS need at their rates. Atomics read and write at memory's
   rate, because all dies see them.
@@ -127,8 +124,8 @@ repositories.
   takes is derived from slopes that others measured on an MI300A: 800 to 2,400 cycles beside what its kernel does. Other targets carry it over.
 * **A whole launch.** Four workgroups are sampled, with up to four neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where other workgroups wait for places, a workgroup holds its place for T × all ÷ done: T is the time from
-  the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last. Compute units with fewer workgroups than the fullest are not timed: each workgroup has an equal part of memory's rates, so that of
-  305 workgroups on 304 units two share a unit and have 2 of 305 parts.
+  the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last. Each workgroup has an equal part of memory's rates, so that of
+  305 workgroups on 304 units two share a unit and have 2 of 305 parts; where others have one less, both kinds are timed, and the slower one counts.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
   workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
   instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
