@@ -82,14 +82,16 @@ const std::vector<Block>& blocks() {
                   {.keys = 4096, .heads = 128, .goal = {Asks::memory, 70}, .target = "gfx950"},
                   {.keys = 4096, .heads = 128, .goal = {Asks::rate, 1300}, .target = "gfx942"}}},
       {.title = "Four queries a sequence",
-       .shapes = {{.batch = 16, .queries = 4, .keys = 16384, .heads = 64, .goal = {Asks::busy, 61}, .target = "gfx950"}}},
+       .shapes =
+           {{.batch = 16, .queries = 4, .keys = 16384, .heads = 64, .goal = {Asks::busy, 61}, .target = "gfx950"}}},
       {.title = "Heads beside the next multiple of 16",
        .shapes = {{.heads = 8, .goal = {Asks::beside, 6}},
                   {.heads = 12, .goal = {Asks::beside, 6}},
                   {.heads = 20, .goal = {Asks::beside, 6}},
                   {.heads = 24, .goal = {Asks::beside, 6}}}},
       {.title = "Pages beside the same keys dense",
-       .shapes = {{.words = " layout=paged:64", .goal = {Asks::beside, 2}}, {.words = " layout=paged:1", .goal = {Asks::beside, 6}}}},
+       .shapes = {{.words = " layout=paged:64", .goal = {Asks::beside, 2}},
+                  {.words = " layout=paged:1", .goal = {Asks::beside, 6}}}},
       {.title = "Merged in one launch, and in two",
        .shapes = {{.batch = 1, .keys = 4096, .words = " launches=1"},
                   {.batch = 1, .keys = 4096, .words = " launches=2"},
@@ -257,8 +259,9 @@ int predict_latent(const PageRequest& request) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task* other = beside(tasks, tasks[i]);
     if (other == nullptr && beside(all, tasks[i]) != nullptr) continue;
-    rows.push_back(row_text(tasks[i], (*predictions)[i],
-                            other == nullptr ? nullptr : &(*predictions)[static_cast<std::size_t>(other - tasks.data())]));
+    rows.push_back(
+        row_text(tasks[i], (*predictions)[i],
+                 other == nullptr ? nullptr : &(*predictions)[static_cast<std::size_t>(other - tasks.data())]));
   }
   return bench::check_rows(rows, request.file, command);
 }
