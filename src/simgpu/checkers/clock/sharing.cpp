@@ -196,13 +196,13 @@ LaunchSharing::Sharers LaunchSharing::of_group(unsigned seen, double readers) co
   const double y = shape_->workgroups[1];
   const bool by_rows = (seen & (in_row | across_rows)) != 0;
   const double all_rows = by_rows ? y : 1;
-  const double in_row = std::clamp(std::round(readers / all_rows), 2.0, std::max(x, 2.0));
-  const double rows = std::clamp(std::round(readers / in_row), 1.0, all_rows);
-  const unsigned dies = dies_of_group(static_cast<std::uint64_t>(in_row), static_cast<std::uint64_t>(rows),
+  const double of_row = std::clamp(std::round(readers / all_rows), 2.0, std::max(x, 2.0));
+  const double rows = std::clamp(std::round(readers / of_row), 1.0, all_rows);
+  const unsigned dies = dies_of_group(static_cast<std::uint64_t>(of_row), static_cast<std::uint64_t>(rows),
                                       shape_->workgroups[0], static_cast<std::uint64_t>(target_->xcds));
   // The GPU may have no more than a part of the rows at a time.
   const double at_a_time = std::min(running_ / (by_rows ? x * y : x), 1.0);
-  return {.of_die = in_row * rows * at_a_time / dies, .dies = static_cast<double>(dies)};
+  return {.of_die = of_row * rows * at_a_time / dies, .dies = static_cast<double>(dies)};
 }
 
 // `readers`: of a line, in the mean of all lines of its allocation. No more share it; neighbours say who they are, and
