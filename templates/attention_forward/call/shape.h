@@ -98,9 +98,9 @@ using ShapeBits = families::JoinedBits<
         families::Bits<&AttentionShape::mixed, 1>, families::Bits<&AttentionShape::short_query_rows, 2>,
         families::Bits<&AttentionShape::paired_tiles, 1>, families::Bits<&AttentionShape::shared_chunks, 1>>>;
 
-// One of the 63 bits is kept free, so that the word that finds no room still has a way out: fields that exclude each
+// Five of the 63 bits are kept free, so that the word that finds no room still has a way out: fields that exclude each
 // other share bits (AtMostOne).
-static_assert(families::width_of_code<ShapeBits> <= 62, "CONTRIBUTING.md says what makes room for another word");
+static_assert(families::width_of_code<ShapeBits> <= 58, "CONTRIBUTING.md says what makes room for another word");
 
 inline std::uint64_t AttentionShape::code() const { return families::code_of<ShapeBits>(*this); }
 inline AttentionShape AttentionShape::of_code(std::uint64_t code) {
