@@ -180,7 +180,8 @@ constexpr Combination combinations[] = {
      {&no_packed, &masked, &vectorised, &first_keys, &shares_call, &bias, &alibi}},
 };
 
-// At most 40 rules in all, ten of which are in rules.cpp: what only lacks registers is a cell of room.inc, not a rule.
+// At most 40 rules in all with the nine of rules.cpp, which tests/architecture/counts.py counts: what only lacks
+// registers is a cell of room.inc, not a rule.
 static_assert(std::size(combinations) <= 30);
 
 #undef WAVEJIT_BESIDE
