@@ -135,6 +135,13 @@ TEST_F(BackwardInterface, RefusesDtypesThatDiffer) {
       refused([&](auto& call) { (call.*tensor).dtype = other; }, std::string(name) + ".dtype");
 }
 
+// A forward call rounds O to 8 bits for whoever reads it next. Gradients need it as it was before that.
+TEST_F(BackwardInterface, RefusesAnOutputIn8Bits) {
+  const std::string wide = "; accepted: 2 (bf16), the dtype of q, or 3 (fp32)";
+  refused([](auto& call) { call.o.dtype = WAVEJIT_E4M3; }, "o.dtype = 4 (e4m3)" + wide);
+  refused([](auto& call) { call.o.dtype = WAVEJIT_INT8; }, "o.dtype = 8 (int8)" + wide);
+}
+
 TEST_F(BackwardInterface, RefusesOtherShapes) {
   for (const auto& [name, tensor] : {Tensor{"d_o", &Arguments::d_o},
                                      {"o", &Arguments::o},
