@@ -29,12 +29,12 @@ using bench::LaunchTask;
 using bench::PublishedBlock;
 using bench::PublishedShape;
 
-constexpr const char* command = "./dev bench predicted backward";
+constexpr const char* command = "./dev bench backward";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for gradients
 
-Made by `./dev bench predicted backward`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench backward`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention backward, bf16, as many keys as rows, every setting as it is by default: the dQ kernel, the dK/dV
 kernel behind it, and what a launch loses that waits for another. Some workgroups of each grid are timed, all are handed out, the end of a launch counts. Arrays hold zeros.
 

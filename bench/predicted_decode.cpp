@@ -32,12 +32,12 @@ using bench::Captured;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted decode";
+constexpr const char* command = "./dev bench decode";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for decode
 
-Made by `./dev bench predicted decode`. **Cycles, times and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench decode`. **Cycles, times and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. One to a few query rows a sequence, every setting as it is by default,
 the workspace the engine's own: all launches of a call, and what each that waits for another loses. Arrays hold zeros.
 

@@ -31,12 +31,12 @@ using tools::ExitCode;
 using tools::failed;
 using tools::Result;
 
-constexpr const char* command = "./dev bench predicted indexer";
+constexpr const char* command = "./dev bench indexer";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for the indexer
 
-Made by `./dev bench predicted indexer`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench indexer`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `sparse_indexer` with the shapes of DeepSeek V3.2 in bf16: 64 index heads of 128 dims, lists of 2,048 keys, keys in
 pages of 64. Index queries and keys hold zeros; lists are made of normal numbers, the same for every row.
 

@@ -24,7 +24,7 @@ using namespace wavejit;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted latent";
+constexpr const char* command = "./dev bench latent";
 
 // What a goal asks of a row.
 enum class Asks : std::uint8_t {

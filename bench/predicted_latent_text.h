@@ -10,7 +10,7 @@ namespace wavejit::bench {
 inline constexpr std::string_view introduction_of_latent =
     R"(# What the clock predicts for latent attention
 
-Printed by `./dev bench predicted latent`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Printed by `./dev bench latent`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_latent`, bf16, 576 columns of which 512 are values, every setting as it is by default,
 the workspace the engine's own. Arrays hold zeros.
 

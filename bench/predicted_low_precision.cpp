@@ -25,7 +25,7 @@ using namespace wavejit;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted low_precision";
+constexpr const char* command = "./dev bench low_precision";
 
 // What a goal asks of a row.
 enum class Asks : std::uint8_t {

@@ -9,7 +9,7 @@ namespace wavejit::bench {
 inline constexpr std::string_view introduction_of_low_precision =
     R"(# What the clock predicts for 8 bits
 
-Made by `./dev bench predicted low_precision`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench low_precision`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Every setting is as it is by default, the workspace the engine's own. Arrays hold zeros.
 
 | column | what it says |

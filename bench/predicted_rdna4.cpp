@@ -22,12 +22,12 @@ namespace {
 using namespace wavejit;
 using Json = nlohmann::json;
 
-constexpr const char* command = "./dev bench predicted rdna4";
+constexpr const char* command = "./dev bench rdna4";
 constexpr const char* target = "gfx1201";
 
 constexpr std::string_view introduction = R"(# What the clock predicts for gfx1201
 
-Made by `./dev bench predicted rdna4`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU. What was measured on
+Made by `./dev bench rdna4`. **Cycles and shares are predicted, never measured**: no kernel of this project has run on a GPU. What was measured on
 hardware is the issue of small programs, by others, and this page says how the clock stands beside that.
 
 ## What was compared with hardware cycle by cycle

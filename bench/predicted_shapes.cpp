@@ -29,12 +29,12 @@ using bench::LaunchTask;
 using bench::PublishedBlock;
 using bench::PublishedRow;
 
-constexpr const char* command = "./dev bench predicted shapes";
+constexpr const char* command = "./dev bench shapes";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for shapes that others have published
 
-Made by `./dev bench predicted shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench shapes`. **Cycles, busy and share of peak are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. Attention forward, bf16, as many keys as queries. The kernel is the one that `auto` takes, with every
 setting as it is by default. Launches are whole: four workgroups of the grid are timed beside others of their die, all workgroups are handed out to dies and compute
 units, and the end of the launch counts, in which places stay empty. Arrays hold zeros: no row's maximum grows after its first tile.

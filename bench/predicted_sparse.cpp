@@ -29,12 +29,12 @@ using namespace wavejit;
 using bench::LaunchPrediction;
 using bench::LaunchTask;
 
-constexpr const char* command = "./dev bench predicted sparse";
+constexpr const char* command = "./dev bench sparse";
 
 constexpr std::string_view introduction =
     R"(# What the clock predicts for lists of key blocks
 
-Made by `./dev bench predicted sparse`. **Cycles, busy and shares are predicted, never measured**: no kernel of this project has run on a GPU.
+Made by `./dev bench sparse`. **Cycles, busy and shares are predicted, never measured**: no kernel of this project has run on a GPU.
 [docs/timing-model.md](../docs/timing-model.md) says how far to trust them. `attention_forward` in bf16, one sequence of 65,536 rows and as many keys, 24 heads of 128 dims, no mask, a tenth of all blocks.
 Lists are those that a descriptor asks for ([docs/sparse.md](../docs/sparse.md)):
 

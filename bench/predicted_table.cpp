@@ -27,7 +27,7 @@ constexpr int keys = 8192;
 constexpr std::string_view introduction =
     R"(# What the clock predicts for our own kernels
 
-Made by `./dev bench predicted table`. **Predicted, not measured**: [docs/timing-model.md](../docs/timing-model.md) says how far to trust it. One compute unit
+Made by `./dev bench table`. **Predicted, not measured**: [docs/timing-model.md](../docs/timing-model.md) says how far to trust it. One compute unit
 as it stands in the middle of a large launch: 8192 keys, no mask, scores that stop growing after the first tile, as many workgroups as fit, every compute
 unit of the GPU at the same work, the workgroups of a die at one head. The whole key loop runs; nothing is cut short.
 
@@ -137,7 +137,7 @@ int predict_table(const PageRequest& request) {
     whole = row(toggled, text) && whole;
   }
   text += epilogue;
-  const int same = bench::check_or_print(text, request.file, "./dev bench predicted table");
+  const int same = bench::check_or_print(text, request.file, "./dev bench table");
   return whole ? same : 1;
 }
 
