@@ -346,10 +346,16 @@ std::vector<RoomKernels> all_room_kernels(const targets::Target& target) {
           Line& known = lines.try_emplace(line, keys).first->second;
           if (known.keys != keys) continue;
           known.plains.push_back(spec);
-          // Kernels of sequences with few rows: the limit is a scalar that lives through the walk.
-          ForwardKernel few = spec;
-          few.rows = QueriesOf::few;
-          if (walk.tile_queries == rows_of_few && has_kernel(few, target)) known.plains.push_back(few);
+          // Kernels of few rows that keep registers in accumulators may spill one or two more or less with words that no
+          // cell has.
+          if (walk.tile_queries != rows_of_few) continue;
+          for (const auto& [rows, lse] :
+               {std::pair{QueriesOf::few, true}, {QueriesOf::all, false}, {QueriesOf::few, false}}) {
+            ForwardKernel other = spec;
+            other.rows = rows;
+            other.lse = lse;
+            if (has_kernel(other, target)) known.plains.push_back(other);
+          }
         }
   std::vector<RoomKernels> all;
   all.reserve(lines.size());
