@@ -179,11 +179,15 @@ std::string grid(const Variants& variants, const std::string& target) {
   return text + notes.text() + "\n";
 }
 
-std::string tree(const Variants& variants) {
+std::string tree(const Variants& variants, std::span<const Variant> all) {
   std::string text;
   int number = 1;
-  for (const Branch& branch : variants.decision_tree())
-    text += fmt::format("{}. {} **{}**\n", number++, branch.question, branch.variant);
+  const auto ask = [&](std::string_view question, std::string_view variant) {
+    text += fmt::format("{}. {} **{}**\n", number++, question, variant);
+  };
+  for (const Variant& variant : all)
+    if (!variant.question.empty()) ask(variant.question, variant.name);
+  for (const Branch& branch : variants.decision_tree()) ask(branch.question, branch.variant);
   return text;
 }
 
@@ -221,7 +225,7 @@ std::string variants_page(const Variants& variants, std::span<const Variant> all
       "Targets of which some families have no kernels, such as gfx1201, have no column: `wavejit variants --target gfx1201` tells theirs.\n\n"
       "## Which one?\n\n"
       "The first question that is answered with yes decides.\n\n";
-  text += tree(variants) + "\n## What there is\n\n";
+  text += tree(variants, all) + "\n## What there is\n\n";
   text += fmt::format("What {} have was read from their sources and documents, not tried.\n\n",
                       fmt::join(variants.peers(), " and "));
   text += support_matrix(variants, all) + "\n## What each is\n\n";

@@ -20,6 +20,7 @@ struct Variant {
   // A descriptor with {type} and {dim} in it, and {format} of 8 bits; empty: not there yet.
   std::string_view descriptor;
   std::string_view instead = {};          // of one that is not there: what does for it today
+  std::string_view question = {};         // a yes leads here before a question of Variants::decision_tree is asked
   std::array<std::string_view, 2> peers;  // what others have, in the order of Variants::peers
 };
 
@@ -52,6 +53,7 @@ class Variants {
   virtual std::string grid_descriptor() const = 0;
   virtual std::vector<GridWord> layouts() const = 0;
   virtual std::vector<GridWord> modifiers() const = 0;
+  // Questions in their order, behind those that variants bring themselves.
   virtual std::span<const Branch> decision_tree() const = 0;
 };
 

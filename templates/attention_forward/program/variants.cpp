@@ -126,13 +126,8 @@ constexpr Variant variants[] = {
      .instead = "It belongs to training, and the family of gradients has room for it.",
      .peers = {"no", "through CK and Triton"}}};
 
-// The first question that is answered with yes decides.
+// Behind the questions that lead to other families: the first one that is answered with yes decides.
 constexpr Branch branches[] = {
-    {.question = "Do you have scores already, and want weights or their log-sum-exp?", .variant = "softmax"},
-    {.question = "Do index queries and keys say which keys each row is to attend to, and is that list what you want?",
-     .variant = "indexer"},
-    {.question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
-     .variant = "mla"},
     {.question = "Does a list name the keys that each row sees?", .variant = "top-k"},
     {.question = "Do lists name blocks of keys, for blocks of rows?", .variant = "block-sparse"},
     {.question = "Are keys and values in the pages of a cache, and do sequences bring one row each, or up to 32?",

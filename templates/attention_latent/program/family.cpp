@@ -88,6 +88,7 @@ constexpr tools::Variant variant_row[] = {
                 "for 1 to 128 heads: decode, several rows a sequence, and prompts. "
                 "Not absorbed, keys of 192 and values of 128, it is a head dim of attention_forward.",
      .descriptor = "attention_latent {type} b64 q1 k8192 h16 d576/512",
+     .question = "Are values the first columns of keys, one latent for all heads (DeepSeek, Kimi, GLM)?",
      .peers = {"decode, fp8", "decode and prefill"}}};
 
 class AttentionLatent : public Family {

@@ -139,6 +139,7 @@ constexpr tools::Variant variant_row[] = {
      .title = "Softmax with its LSE",
      .meaning = "From raw scores to weights and log-sum-exp, rows of any length, in attention's arithmetic.",
      .descriptor = "softmax_lse {type} b1 h32 q128 k4096 causal lse",
+     .question = "Do you have scores already, and want weights or their log-sum-exp?",
      .peers = {"softmax without masks", "softmax without masks"}}};
 
 class SoftmaxLse : public Family {

@@ -274,6 +274,7 @@ constexpr tools::Variant variant_row[] = {
      .meaning = "Which keys each row is to attend to: scores of index heads, and the k largest of a row. The same list "
                 "whatever the batch.",
      .descriptor = "sparse_indexer {type} b48 q1 k131072 h64 page=64 top=2048",
+     .question = "Do index queries and keys say which keys each row is to attend to, and is that list what you want?",
      .peers = {"no", "in fp8; which of equal scores is open"}}};
 
 class SparseIndexer : public Family {
