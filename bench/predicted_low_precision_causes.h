@@ -40,7 +40,7 @@ the last 837,702, with 8 behind all 826,526, and with everything a product later
 
 inline constexpr std::string_view causes_of_byte_queries =
     R"(What keeps 8 bits from twice the speed: a tile of a wave is 576 cycles of matrix pipe, and 584 of the vector port beside them (32 exponentials of 8 cycles, 32 fused multiply-adds, 16 roundings of two weights, the maximum), which are no fewer
-than bf16 has. So the port and not the pipe sets the pace: it is busy for 81 % of the time. A tile is two clusters over three LDS buffers, and what does not fit under its products is computed behind the barrier, beside the partner's. A row is one sum:
+than bf16 has. So the port and not the pipe sets the pace: it is busy for 82 % of the time. A tile is two clusters over three LDS buffers, and what does not fit under its products is computed behind the barrier, beside the partner's. A row is one sum:
 merging chunks of 1,024 keys took 20,000 of 225,000 cycles of a workgroup. The goal is 1.60. Tried without gain at 8,192 rows, by the clock of that time: four clusters a tile over two buffers 446,000; two clusters with all of a softmax before the barrier and merged chunks 451,000; one barrier a tile without a stagger, where one wave
 of a SIMD runs ahead and waits, 499,000; no raised priority 415,000; 4 or 6 weights under the second product in place of 8 414,500, and 14 538,600. A compute cluster is 728 cycles of a wave that issues one instruction at a time, and its port 656.
 

@@ -72,7 +72,7 @@ With random lists on gfx942 the profile (`wavejit profile "attention_forward bf1
 the matrix pipe 15 %, their own interval 7 %, barriers 7 %, LDS 2 %, the walk's entries 2 %. Places of workgroups are taken for 97 % of the launch, so its end costs little, and the kernel that makes walks takes 0.8 % of the call. So memory is the
 cause, but it is not asked all the time: a compute unit has room for two workgroups of two waves, one wave a SIMD, and nothing else asks for keys or computes while those wait, 15 % of their time at a single wait for a tile (0x165c), 13 % behind the
 barrier before it goes into LDS. 268 registers of a wave allow no second one on its SIMD, since the tile that is on its way waits in them; and 32,768 bytes of LDS a workgroup would allow no third one either. On gfx950 tiles come by LDS DMA, need no
-such registers, and 99 % of the bound are reached. The dense kernel of these 64 rows has as many registers (268), so it is no matter of lists.
+such registers, and 98 % of the bound are reached. The dense kernel of these 64 rows has as many registers (268), so it is no matter of lists.
 
 What was tried for random lists on gfx942, in cycles of the attention launch:
 

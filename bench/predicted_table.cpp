@@ -51,7 +51,7 @@ constexpr std::string_view epilogue =
 Published kernels, for comparison: on gfx942 the best one keeps the matrix pipe busy for 72 % of the time at head dim 128 (AITER, counted by others, causal,
 16384 keys); on gfx950 the best are at 72 to 83 % at head dim 128 and about 56 % at 64 (derived from throughput, clock unknown). The best of them reach
 about 79 % of what their own mix of instructions admits on these ports; some predictions above come closer to that bound than any published kernel does.
-Read the range, not the figure: the clock took a loop with the mix of a kernel that others counted at 79 % for 97 %, and others for less than they reached.
+Read the range, not the figure: the clock took a loop with the mix of a kernel that others counted at 79 % for 96 %, and others for less than they reached.
 Differences between rows are worth more than the rows: they decide between schedules. What toggles change, beside published effects, stands in
 [docs/timing-model.md](../docs/timing-model.md). Whole launches of published shapes: [predicted_shapes.md](predicted_shapes.md).
 )";

@@ -96,9 +96,9 @@ repositories.
   take one register of each bank in a cycle, counters are split, two compute units are one place of a workgroup. [bench/predicted_rdna4.md](../bench/predicted_rdna4.md) has its constants, and how it stands beside hardware's thread traces.
 * **Lines on their way.** A request for a line that is on its way to L1, to L2 or to the scalar cache waits until it has come.
 * **Lines of several workgroups.** Up to four neighbours of a workgroup are traced: the next one in the die's part of a row of the grid, the nearest of the die at the same x and z, the one beside it, and the next row's, which are on other dies.
-  Lines that both read say who shares: a die fetches such a line once for all of its workgroups that have it, each waits for it as long as it would alone (they are taken to ask at the same time), and a line of several dies comes from memory once; the others find it in the last level cache.
-  * How many share it is what all workgroups read of its array ÷ the array: an allocation, or the part that the launch touches of one that is more than twice as large. Seven heads in each of two rows are 14 readers; their ids say that they lie on eight dies, so that a die has 1.75 of them in the mean and fetches
-    a line for each of these. Of ten heads on eight dies a die has 1.25.
+  Lines that both read say who shares: a die fetches such a line once for all of its workgroups that have it, each of which waits for it as long as it would alone (they are taken to ask at the same time). A line of several dies comes from memory once; the other dies find it in the last level cache.
+  * How many share it is what all workgroups read of its array ÷ the array: an allocation, or the part that the launch touches of one that is more than twice as large. Seven heads of a row of 35, in each of two rows, are 14 readers; their ids say that they lie on eight dies, so that a die has 1.75 of them in the mean
+    and each of them pays for 1 / 1.75 of a fetch. Ten heads on eight dies are 1.25 a die.
   * A die has no more readers of a line at a time than workgroups. If these together read more lines of an array than it has, as when each gathers from all of it, its lines have several readers, too.
   * If one sampled workgroup shares more than half of its lines of an array with a neighbour, the whole sample does. Otherwise the last head of a group, whose neighbour is of another group, would fetch alone.
   * The workgroup beside the sampled one on its compute unit has lines of its own. They are shared as the sampled one's own are, if both have as many of the array, within an eighth.
@@ -125,7 +125,7 @@ repositories.
 * **A whole launch.** Four workgroups are sampled, with up to four neighbours each. Each is timed with as many others beside it as registers and LDS admit. Then all
   workgroups are handed out in the order of dispatch: round the dies by linear id, and to the place that is free first. Where other workgroups wait for places, a workgroup holds its place for T × all ÷ done: T is the time from
   the mean start to the end of the first workgroup on the compute unit, all and done are the busy cycles of its matrix pipes, in the whole run and within T. Without matrix instructions it holds its place for the mean time of the workgroups there. Where all workgroups run at once, the launch ends with the last. Each workgroup has an equal part of memory's rates, so that of
-  305 workgroups on 304 units two share a unit and have 2 of 305 parts; where others have one less, both kinds are timed, and the slower one counts.
+  305 workgroups on 304 units two share a unit and have 2 of 305 parts; where others have one less, these are timed, too, as if no unit had more, and the slower one counts. That is more than memory's rate where nearly all units have the greater number.
 * **Workgroups that differ.** The first and the last workgroup are counted beside the sample. More are counted when these two differ from what the sample says, or when all
   workgroups end at once. The same holds when workgroups of the sample differ and no dimension of the grid says how, as with sequences of different lengths. Then
   instructions of up to 1,024 workgroups are counted, both ends of each dimension among them. Between neighbours that differ the count goes on, until the two
@@ -140,8 +140,8 @@ repositories.
   of the real clock stands [below](#the-clock-at-the-power-limit).
 * Register bank conflicts, and cache replacement as it really is. TLBs: an MI300A streams 3.9 TB/s over 0.2 GB and 2.3 over 6.4 GB, and transposes 0.5 GB at
   3.5 TB/s, 1.2 GB at 1.5 and 8.6 GB at 0.5 (sarchlab/mgpusim). The clock has one rate for all of them.
-* A last round that is not full, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them: gfx942 `b4 q1024 k4096 h24 d128`
-  703,847 cycles, where `h19`, its full round, takes 561,911 and `h5`, the rest, 201,316 alone. Behind equal workgroups for which memory decides, they are timed with as many beside them as there are.
+* A last round that is not full, behind workgroups that differ, or where matrix pipes need longer than memory. Its workgroups take as long as those before them: gfx942 `fp16 b4 q1024 k4096 h24 d128`
+  703,847 cycles, where `h19`, its full round, takes 561,911: 141,936 for 160 workgroups that take 201,316 alone, and could begin as soon as the first of the round end. Behind equal workgroups for which memory decides, they are timed with as many beside them as there are.
 * Workgroups of one group that do not begin together. Those that a die has at a time read a line at the same time; behind rounds of causal blocks, which end one by one, they drift apart, and each may
   fetch it again. Triton's causal rows of gfx942, below, are the ones that are predicted too fast.
 * Room for more keys than there are, in dense keys: the room counts as read, so that fewer workgroups seem to share a line. gfx1201 shows it, where compute hides least.

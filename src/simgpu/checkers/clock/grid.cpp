@@ -101,7 +101,7 @@ double cycles_in_turn(const ComputeUnitResult& unit, const Ends& ends) {
   return std::max({cycles, pipes, static_cast<double>(unit.busiest_cycles)});
 }
 
-// Where nobody comes behind, the last one's end is the launch's.
+// Where no workgroup waits for a place, the launch ends with the last one.
 std::uint64_t place_cycles(const ComputeUnitResult& unit, unsigned resident, unsigned waves, bool all_at_once) {
   const Ends ends = ends_of(unit, resident, waves);
   const double cycles = all_at_once ? static_cast<double>(ends.last) : cycles_in_turn(unit, ends);
@@ -169,8 +169,8 @@ std::expected<TimedUnit, std::string> time_unit(Program& program, const Seed& se
   const auto resident = static_cast<unsigned>(std::clamp<std::uint64_t>((alike + units - 1) / units, 1, of.resident));
   auto fullest = time_unit_of(program, seed, of, alike, resident);
   if (!fullest || resident == 1 || alike % units == 0) return fullest;
-  // Others have one workgroup less and as much of memory, so that they may be the last: memory's part of the fullest
-  // unit is as large as if all were as full and fewer.
+  // Other units have one workgroup less. They are timed as if no unit had more: a launch of so many takes that long, and
+  // more work takes no less.
   auto other = time_unit_of(program, seed, of, alike, resident - 1);
   return !other || other->cycles > fullest->cycles ? std::move(other) : std::move(fullest);
 }
@@ -180,8 +180,8 @@ bool memory_decides(const ComputeUnitResult& unit) {
   return static_cast<double>(unit.busiest_cycles) > unit.matrix_busy() * static_cast<double>(unit.cycles);
 }
 
-// What workgroups behind full rounds take. Nothing: as long as all others. Those before them have to end together, so
-// workgroups have to be alike; and memory has to decide what they take.
+// How long workgroups behind full rounds hold their places; nullopt: as long as all others. Those before them have to end
+// together, so workgroups have to be alike; and memory has to decide how long they take.
 std::expected<LastRound<Durations>, std::string> time_last_round(Program& program, TimeOfUnit of,
                                                                  std::span<const Seed> seeds, const GridResult& grid) {
   constexpr double alike = 1.1;

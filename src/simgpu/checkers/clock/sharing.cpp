@@ -37,7 +37,7 @@ Value median_of(const std::unordered_map<std::uint64_t, Value>& by_line, std::sp
   return *middle;
 }
 
-// The dies of a group of workgroups: so many beside each other in so many rows. Workgroups go round the dies by linear id.
+// On how many dies a group of workgroups is, `in_row` beside each other in each of `rows`. They go round by linear id.
 unsigned dies_of_group(std::uint64_t in_row, std::uint64_t rows, std::uint64_t row_length, std::uint64_t dies) {
   std::set<std::uint64_t> of_group;
   for (std::uint64_t row = 0; row < std::min(rows, dies); ++row)
@@ -189,8 +189,8 @@ double LaunchSharing::lines_read(std::uint64_t base, const LinesOfAllocation& he
   return touched < of_many_arrays * all ? touched : all;
 }
 
-// A workgroup beside another reads the line too, so that a group of them has it: `readers` in all, in each row that has
-// readers as many. How many of the group are on a die, their ids say.
+// The workgroup beside this one reads the line, too, so a group has it: `readers` workgroups, as many in each row that has
+// any. Their ids say on how many dies they are.
 LaunchSharing::Sharers LaunchSharing::of_group(unsigned seen, double readers) const {
   const double x = shape_->workgroups[0];
   const double y = shape_->workgroups[1];
@@ -205,8 +205,8 @@ LaunchSharing::Sharers LaunchSharing::of_group(unsigned seen, double readers) co
   return {.of_die = of_row * rows * at_a_time / dies, .dies = static_cast<double>(dies)};
 }
 
-// `readers`: of a line, in the mean of all lines of its allocation. No more share it; neighbours say who they are, and
-// not where their group ends.
+// `readers`: how many read a line, in the mean of all lines of its allocation. A neighbour shows who reads it, and not
+// where the group of readers ends.
 LaunchSharing::Sharers LaunchSharing::sharers_of(unsigned seen, double readers) const {
   const double all_dies = target_->xcds;
   const double on_die_at_a_time = std::max(running_ / all_dies, 1.0);

@@ -37,7 +37,7 @@ std::uint64_t units_of(const boards::Board& target);
 // What else uses the memory of one of a launch's compute units, as far as the number of its workgroups says.
 Neighbours neighbours_of(const boards::Board& target, std::uint64_t workgroups, unsigned resident);
 
-// What traces of a launch say of sharing. Good as long as the traces and the memory are.
+// What the traces of a launch say about shared lines. The traces and the memory have to outlive it.
 class LaunchSharing {
  public:
   // `resident`: workgroups of a compute unit. `spread`: the traced workgroups are all, or seeds in the midst of equal
@@ -67,7 +67,7 @@ class LaunchSharing {
     across_rows = 16U,   // the next row's, on another die
   };
   using Seen = std::unordered_map<std::uint64_t, unsigned>;  // neighbours by line
-  // Readers of a line, in the mean of those of its kind: workgroups of a die that read it at a time, and dies.
+  // How many read a line, in the mean: workgroups of a die at a time, and dies.
   struct Sharers {
     double of_die = 1;
     double dies = 1;
