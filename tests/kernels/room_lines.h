@@ -10,8 +10,8 @@
 
 namespace wavejit::tests {
 
-// A line of the table, and specs of it, plain and whole: what its cells are made of. They differ in their numbers alone,
-// and a cell is what the one takes that needs most.
+// A line of the table, and specs of it, plain and whole: what its cells are made of. They differ in
+// words that no line has (numbers, some head dims, few rows, LSE), and a cell is what the one takes that needs most.
 struct RoomKernels {
   std::string line;
   std::vector<attention_forward::ForwardKernel> plains;
